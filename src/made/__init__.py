@@ -1,0 +1,48 @@
+"""MADE: a masked autoencoder that turns a table into a distribution you can ask anything."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from made.columns import Binary, Categorical, Column, Columns
+    from made.connectivity import Connectivities, Connectivity
+    from made.likelihood import log_conditionals, log_prob, mean_and_interval
+    from made.network import Network
+    from made.sampling import sample
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Binary",
+    "Categorical",
+    "Column",
+    "Columns",
+    "Connectivities",
+    "Connectivity",
+    "Network",
+    "log_conditionals",
+    "log_prob",
+    "mean_and_interval",
+    "sample",
+]
+
+_ROOMS = {
+    **dict.fromkeys(("Binary", "Categorical", "Column", "Columns"), "columns"),
+    **dict.fromkeys(("Connectivities", "Connectivity"), "connectivity"),
+    **dict.fromkeys(("log_conditionals", "log_prob", "mean_and_interval"), "likelihood"),
+    "Network": "network",
+    "sample": "sampling",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first used, because importing torch takes longer than printing a command's help.
+    if name in _ROOMS:
+        return getattr(importlib.import_module(f"made.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module 'made' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,283 @@
+r"""What a column is: values to input units, and the likelihood that its output units describe.
+
+A kind of column says how many input and output units one column has, and what they mean. The network knows nothing
+else about it, so that a new kind is a new subclass of :class:`Column` and nothing more. All methods work on any number
+of rows and of columns of one kind at once: values are ``(...)``, and units have one axis more, ``(..., units)``.
+
+In a table, NaN means "not observed". Only :meth:`Columns.check` meets one: whoever calls the other methods has put an
+allowed value (0 always is) in its place, and leaves the result out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.nn import functional as F
+
+__all__ = ["Binary", "Categorical", "Column", "Columns", "Rows"]
+
+Rows: TypeAlias = Tensor | ArrayLike
+
+
+class Column(ABC):
+    """A kind of column. Two columns that compare equal are of one kind and are worked on together."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> int:
+        """The number of input units."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """The number of output units."""
+
+    @property
+    @abstractmethod
+    def allowed(self) -> str:
+        """The values that are allowed, in words."""
+
+    @abstractmethod
+    def valid(self, values: Tensor) -> Tensor:
+        """Whether each value is allowed; NaN is not. Shapes: (...) to (...)."""
+
+    @abstractmethod
+    def encode(self, values: Tensor) -> Tensor:
+        """Values to input units. Shapes: (...) to (..., inputs)."""
+
+    @abstractmethod
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        """The log-likelihood of values. Shapes: (..., outputs), (...) to (...)."""
+
+    @abstractmethod
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        """Values from random numbers. Shapes: (..., outputs), (...) to (...)."""
+
+    @abstractmethod
+    def mode(self, units: Tensor) -> Tensor:
+        """The most likely values. Shapes: (..., outputs) to (...)."""
+
+    def noise(self, uniform: Tensor) -> Tensor:
+        """The random numbers that :meth:`draw` takes, from uniform ones: once for all columns. Shapes: (...) to (...)."""
+        return uniform
+
+
+@dataclass(frozen=True)
+class Binary(Column):
+    r"""A column of zeros and ones: one input unit, and one output unit, the logit of :math:`\hat x_d`.
+
+    Arguments:
+        signed: code the input as -1 and +1, so that 0, the input of what is masked or not observed, is neither.
+
+    Example:
+        >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
+        tensor([0.5000, 0.5000])
+    """
+
+    signed: bool = False
+
+    inputs = 1
+    outputs = 1
+    allowed = "0 or 1"
+
+    def valid(self, values: Tensor) -> Tensor:
+        return values * (values - 1) == 0
+
+    def encode(self, values: Tensor) -> Tensor:
+        return (2 * values - 1 if self.signed else values).unsqueeze(-1)
+
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        return -F.binary_cross_entropy_with_logits(units.squeeze(-1), values, reduction="none")
+
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        return (units.squeeze(-1) > noise).to(units.dtype)
+
+    def mode(self, units: Tensor) -> Tensor:
+        return (units.squeeze(-1) > 0).to(units.dtype)
+
+    def noise(self, uniform: Tensor) -> Tensor:
+        return uniform.logit()
+
+
+@dataclass(frozen=True)
+class Categorical(Column):
+    r"""A column of the values 0, ..., k - 1: k input units, one-hot, and k output units, the logits of a softmax.
+
+    Example:
+        >>> Categorical(3).encode(torch.tensor([2.0, 0.0]))
+        tensor([[0., 0., 1.],
+                [1., 0., 0.]])
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if int(self.k) != self.k or self.k < 1:
+            raise ValueError(f"'k' should be a whole number, at least 1, not {self.k!r}.")
+
+    @property
+    def inputs(self) -> int:
+        return self.k
+
+    @property
+    def outputs(self) -> int:
+        return self.k
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from 0 to {self.k - 1}"
+
+    def valid(self, values: Tensor) -> Tensor:
+        return (values >= 0) & (values < self.k) & (values == values.floor())
+
+    def encode(self, values: Tensor) -> Tensor:
+        categories = torch.arange(self.k, dtype=values.dtype, device=values.device)
+        return (values.unsqueeze(-1) == categories).to(values.dtype)
+
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        return units.log_softmax(dim=-1).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
+
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        below = units.softmax(dim=-1).cumsum(dim=-1)[..., :-1]  # the last is 1 but for rounding, and is not to be missed
+        return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
+
+    def mode(self, units: Tensor) -> Tensor:
+        return units.argmax(dim=-1).to(units.dtype)
+
+
+class Columns(Sequence[Column]):
+    """The columns of a table, in order: which units are whose, and rows to units and back.
+
+    Arguments:
+        kinds: the kind of each column.
+        names: a name for each, for messages; x1, x2, ... unless told.
+
+    Example:
+        >>> columns = Columns([Binary(), Categorical(3)], names=["smoker", "home"])
+        >>> columns
+        Columns(1 x Binary(signed=False), 1 x Categorical(k=3))
+        >>> columns.input_columns
+        array([0, 1, 1, 1])
+        >>> columns.check([[1, 3]])
+        Traceback (most recent call last):
+        ...
+        ValueError: row 0, column 1 ('home'): 3 is not a whole number from 0 to 2, nor NaN for 'not observed'.
+    """
+
+    def __init__(self, kinds: Sequence[Column], names: Sequence[str] | None = None) -> None:
+        self.kinds = tuple(kinds)
+        self.names = tuple(f"x{d + 1}" for d in range(len(self.kinds))) if names is None else tuple(names)
+        if not self.kinds:
+            raise ValueError("'kinds' should have at least one column.")
+        if len(self.names) != len(self.kinds):
+            raise ValueError(f"'names' should have {len(self.kinds)} elements, not {len(self.names)}.")
+        self.input_columns = np.repeat(np.arange(len(self)), [kind.inputs for kind in self.kinds])
+        self.output_columns = np.repeat(np.arange(len(self)), [kind.outputs for kind in self.kinds])
+        self.inputs = len(self.input_columns)
+        self.outputs = len(self.output_columns)
+
+    @classmethod
+    def binary(cls, count: int, names: Sequence[str] | None = None, *, signed: bool = False) -> Columns:
+        """``count`` binary columns."""
+        return cls([Binary(signed)] * count, names)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.kinds[index]
+
+    def __repr__(self) -> str:
+        counts = {kind: self.kinds.count(kind) for kind in dict.fromkeys(self.kinds)}
+        return f"Columns({', '.join(f'{count} x {kind}' for kind, count in counts.items())})"
+
+    def permuted(self, order: Sequence[int]) -> Columns:
+        """The same columns in another order."""
+        if len(self._groups) == 1:
+            return self  # one kind: its units are the same in any order
+        return Columns([self.kinds[d] for d in order], [self.names[d] for d in order])
+
+    @cached_property
+    def _groups(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
+        """Each kind with its columns and their input and output units."""
+        if self.kinds.count(self.kinds[0]) == len(self):
+            everything = (torch.arange(len(self)), torch.arange(self.inputs), torch.arange(self.outputs))
+            return [(self.kinds[0], *everything)]
+        groups = []
+        for kind in dict.fromkeys(self.kinds):
+            of_kind = np.array([other == kind for other in self.kinds])
+            where = (of_kind, of_kind[self.input_columns], of_kind[self.output_columns])
+            groups.append((kind, *(torch.from_numpy(np.flatnonzero(flags)) for flags in where)))
+        return groups
+
+    def check(self, rows: Rows, like: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Rows as a tensor, with the type and on the device of ``like``, and the flags of holes, if there are any.
+
+        Shapes: (rows, columns), with 0 in place of NaN, and (rows, columns). An error names the first entry that is
+        not allowed.
+        """
+        table = torch.as_tensor(rows)
+        if table.ndim != 2 or table.shape[1] != len(self):
+            raise ValueError(f"'rows' should have the shape (rows, {len(self)}), not {tuple(table.shape)}.")
+        if table.dtype.is_complex:
+            raise ValueError(f"'rows' should be real numbers, not {table.dtype}.")
+        if like is not None:
+            table = table.to(like)
+        elif not table.dtype.is_floating_point:
+            table = table.to(torch.get_default_dtype())
+        if len(self._groups) == 1:
+            valid = self.kinds[0].valid(table)
+        else:
+            valid = torch.empty_like(table, dtype=torch.bool)
+            for kind, columns, _, _ in self._groups:
+                columns = columns.to(table.device)
+                valid[:, columns] = kind.valid(table.index_select(1, columns))
+        if valid.all():
+            return table, None
+        hole = table.isnan()
+        if not (valid | hole).all():
+            row, column = (valid | hole).logical_not().nonzero()[0].tolist()
+            raise ValueError(
+                f"row {row}, column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
+                f"{self.kinds[column].allowed}, nor NaN for 'not observed'."
+            )
+        return table.masked_fill(hole, 0), hole
+
+    def encode(self, values: Tensor) -> Tensor:
+        """Values to input units. Shapes: (rows, columns) to (rows, inputs)."""
+        if len(self._groups) == 1:
+            return self.kinds[0].encode(values).flatten(1)
+        units = values.new_empty(len(values), self.inputs)
+        for kind, columns, inputs, _ in self._groups:
+            of_kind = kind.encode(values.index_select(1, columns.to(values.device)))
+            units[:, inputs.to(values.device)] = of_kind.flatten(1)
+        return units
+
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        """The log-likelihood of each value. Shapes: (rows, outputs), (rows, columns) to (rows, columns)."""
+        if len(self._groups) == 1:
+            return self.kinds[0].log_prob(units.unflatten(1, (len(self), -1)), values)
+        parts = []
+        for kind, columns, _, outputs in self._groups:
+            of_kind = units.index_select(1, outputs.to(units.device)).unflatten(1, (len(columns), -1))
+            parts.append(kind.log_prob(of_kind, values.index_select(1, columns.to(units.device))))
+        order = torch.cat([columns for _, columns, _, _ in self._groups]).argsort()
+        return torch.cat(parts, dim=1).index_select(1, order.to(units.device))
+
+    def noise(self, uniform: Tensor) -> Tensor:
+        """The random numbers that each column's kind draws with. Shapes: (rows, columns) to (rows, columns)."""
+        if len(self._groups) == 1:
+            return self.kinds[0].noise(uniform)
+        noise = torch.empty_like(uniform)
+        for kind, columns, _, _ in self._groups:
+            columns = columns.to(uniform.device)
+            noise[:, columns] = kind.noise(uniform.index_select(1, columns))
+        return noise

@@ -1,0 +1,290 @@
+r"""log p(x): one connectivity, an ensemble, part of a row, one part given another.
+
+Two functions. :func:`log_conditionals` is one pass under one connectivity, differentiable, every factor by itself.
+:func:`log_prob` is the answer of the model, the ensemble: the mean over its connectivities of the *probabilities*,
+
+.. math:: \log p(x) = \log \frac{1}{R} \sum_r p_r(x).
+
+In both, an entry that is NaN is a hole: it is not asked for, and the answer is the likelihood of the others. ``given``
+marks what is conditioned on. A model whose masks are unlimited answers any such question, because any set of columns
+can be put first. One with a finite list answers what its orderings allow, and says so otherwise. Each answer is a proper
+distribution; answers of an any-order model to different questions come from different orderings, and agree only as
+far as training made them (section 4.2 of the paper).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from made.columns import Rows
+from made.connectivity import Connectivity
+from made.network import Network
+from made.plan import Plan
+
+__all__ = ["Question", "log_conditionals", "log_prob", "mean_and_interval"]
+
+
+def mean_and_interval(values: Tensor) -> tuple[float, float]:
+    """The mean, and the half-width of its 95 % confidence interval, 1.96 standard errors."""
+    values = values.double()
+    error = values.std().item() / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return values.mean().item(), 1.96 * error
+
+
+@dataclass(frozen=True)
+class Question:
+    """Rows, with what is known, given and asked of each; all tensors are (rows, columns).
+
+    Attributes:
+        values: the values, 0 for holes.
+        observed: which entries are not holes; ``None`` if there are no holes.
+        given: which entries are conditioned on; ``None`` if nothing is.
+    """
+
+    values: Tensor
+    observed: Tensor | None = None
+    given: Tensor | None = None
+
+    @classmethod
+    def ask(cls, network: Network, rows: Rows, given: Rows | Sequence[int] | None = None) -> Question:
+        """Check the rows and what is given: column numbers, or flags for each column or for each entry."""
+        values, hole = network.columns.check(rows, network.c)
+        flags = None if given is None else _flags(network, given, len(values)).to(values.device)
+        if flags is not None and hole is not None and (flags & hole).any():
+            row, column = (flags & hole).nonzero()[0].tolist()
+            raise ValueError(
+                f"row {row}, column {column} ('{network.columns.names[column]}') is given, but its value is NaN: give "
+                "a value, or leave the column out of 'given'."
+            )
+        given_none = flags is None or not flags.any()
+        return cls(values, None if hole is None else ~hole, None if given_none else flags)
+
+    @property
+    def asked(self) -> Tensor:
+        """Which entries are neither holes nor given."""
+        asked = torch.ones_like(self.values, dtype=torch.bool) if self.observed is None else self.observed
+        return asked if self.given is None else asked & ~self.given
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Tensor | slice) -> Question:
+        return Question(
+            self.values[rows],
+            None if self.observed is None else self.observed[rows],
+            None if self.given is None else self.given[rows],
+        )
+
+    def split(self, size: int) -> Iterator[tuple[slice, Question]]:
+        """Batches of at most ``size`` rows."""
+        for first in range(0, len(self), size):
+            yield slice(first, first + size), self[first : first + size]
+
+
+def _flags(network: Network, given: Rows | Sequence[int], rows: int) -> Tensor:
+    flags = torch.as_tensor(given)
+    width = len(network.columns)
+    if flags.dtype == torch.bool:
+        if flags.shape not in ((width,), (rows, width)):
+            raise ValueError(
+                f"'given' should have {width} flags, or the shape ({rows}, {width}), not {tuple(flags.shape)}."
+            )
+        return flags.expand(rows, width)
+    if flags.numel() == 0:
+        return torch.zeros(rows, width, dtype=torch.bool)
+    if flags.ndim != 1 or flags.dtype.is_floating_point or not (0 <= flags.min() and flags.max() < width):
+        raise ValueError(f"'given' should be flags, or column numbers from 0 to {width - 1}, not {given!r}.")
+    columns = torch.zeros(width, dtype=torch.bool)
+    columns[flags.long()] = True
+    return columns.expand(rows, width)
+
+
+def log_conditionals(
+    network: Network,
+    rows: Rows,
+    connectivity: int | Connectivity | Sequence[int] = 0,
+    *,
+    given: Rows | Sequence[int] | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """log p(x_d | x_<d) of each entry under one connectivity, by one pass: the factors whose sum is log p(x).
+
+    Differentiable: this is what training maximises. Shapes: (rows, columns) to (rows, columns); 0 for an entry that is
+    a hole or given.
+
+    Arguments:
+        network: the network.
+        rows: the rows.
+        connectivity: a connectivity or its number; or a number for each row, which takes a pass for each that differs.
+        given: what is conditioned on, as column numbers or flags.
+        generator: the random numbers of dropout, if the network is in training mode.
+
+    Example:
+        >>> from made import Connectivities, Network
+        >>> network = Network(3, Connectivities(3, (8,)))
+        >>> bool(log_conditionals(network, [[0, 1, 1]]).sum(1).allclose(log_prob(network, [[0, 1, 1]])))
+        True
+    """
+    question = Question.ask(network, rows, given)
+    if isinstance(connectivity, (int, Connectivity)):
+        plan = network.plan(connectivity)
+        return plan.restore(_factors(network, plan, question, network.training, generator))
+    numbers = torch.as_tensor(connectivity)
+    if numbers.shape != (len(question),):
+        raise ValueError(f"'connectivity' should have {len(question)} numbers, one for each row.")
+    parts, order = [], []
+    for number in numbers.unique().tolist():
+        which = (numbers == number).nonzero().squeeze(1)
+        plan, some = network.plan(number), question[which.to(question.values.device)]
+        parts.append(plan.restore(_factors(network, plan, some, network.training, generator)))
+        order.append(which)
+    return torch.cat(parts).index_select(0, torch.cat(order).argsort().to(question.values.device))
+
+
+def _factors(
+    network: Network, plan: Plan, question: Question, dropout: bool = False, generator: torch.Generator | None = None
+) -> Tensor:
+    """The factors of one pass, in the order of the plan; 0 for an entry that is not asked for."""
+    values = plan.arrange(question.values)
+    observed = None if question.observed is None else plan.arrange(question.observed)
+    given = None if question.given is None else plan.arrange(question.given)
+    outputs = network.run(plan, values, observed=observed, given=given, dropout=dropout, generator=generator)
+    factors = plan.columns.log_prob(outputs, values)
+    if observed is None and given is None:
+        return factors
+    return factors.masked_fill(~plan.arrange(question.asked), 0)
+
+
+def log_prob(
+    network: Network,
+    rows: Rows,
+    *,
+    given: Rows | Sequence[int] | None = None,
+    masks: int | Sequence[int] | None = None,
+    asked_last: bool = True,
+    batch_size: int = 500,
+) -> Tensor:
+    """log p of each row, or of what is observed of it, or of that given some of it; the model's answer.
+
+    Memory grows neither with the number of masks nor, but for the answers, with the number of rows.
+
+    Arguments:
+        network: the network.
+        rows: the rows, (rows, columns); NaN for a hole.
+        given: what is conditioned on, as column numbers or flags.
+        masks: how many masks an unlimited model averages, or which masks; all R of a finite list unless told.
+        asked_last: when an any-order model is given something, put the columns that a row asks for last in the
+            ordering, where all units serve them; rows are grouped by what they ask for. ``False`` takes one ordering
+            for all rows: less good, but a pass for each mask is enough when rows ask for many different things.
+        batch_size: the number of rows in a pass.
+
+    Example:
+        >>> from made import Connectivities, Network
+        >>> network = Network(2, Connectivities(2, (4,), masks=None))
+        >>> worlds = [[0, 0], [0, 1], [1, 0], [1, 1]]
+        >>> log_prob(network, worlds).exp().sum().item()
+        1.0
+        >>> log_prob(network, worlds, given=[1]).exp().sum().item()
+        2.0
+    """
+    question = Question.ask(network, rows, given)
+    family = network.connectivities
+    numbers = family.numbers(masks)
+    with torch.no_grad():
+        if not family.any_order:
+            return _prefix_log_prob(network, question, numbers, batch_size)
+        answer = question.values.new_empty(len(question))
+        for which, asked in arrangements(question, asked_last):
+            some = question[which]
+            drawn = (arranged(network, number, asked) for number in numbers)
+            (answer[which],) = _log_means(network, some, drawn, [None], batch_size)
+        return answer
+
+
+def arrangements(question: Question, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:
+    """Rows that share an ordering, and the columns to be put last; ``None`` for rows of which nothing is given.
+
+    What a row gets depends on that row alone, so that answers do not change with the company it is in.
+    """
+    rows = torch.arange(len(question), device=question.values.device)
+    if question.given is None:
+        yield rows, None
+        return
+    conditional = question.given.any(dim=1)
+    if not conditional.all():
+        yield rows[~conditional], None
+    rows, asked = rows[conditional], question.asked[conditional]
+    if not asked_last:
+        yield rows, np.zeros(asked.shape[1], dtype=np.bool_)
+        return
+    patterns, pattern = asked.unique(dim=0, return_inverse=True)
+    for index, columns in enumerate(patterns.cpu().numpy()):
+        yield rows[pattern == index], columns
+
+
+def arranged(network: Network, number: int, asked: NDArray[np.bool_] | None) -> int | Connectivity:
+    """Connectivity ``number`` of an any-order model, for rows of one arrangement."""
+    return number if asked is None else network.connectivities.draw(number, lowest=0).with_last(asked)
+
+
+def _prefix_log_prob(network: Network, question: Question, numbers: Sequence[int], batch_size: int) -> Tensor:
+    """The answer of a model whose orderings are what they are: p(asked, given) / p(given), both prefixes of them."""
+    require_prefixes(network, question, numbers)
+    parts = [None] if question.given is None else [None, question.given]
+    plain = Question(question.values, question.observed)
+    joint, *condition = _log_means(network, plain, numbers, parts, batch_size)
+    return joint - condition[0] if condition else joint
+
+
+def require_prefixes(network: Network, question: Question, numbers: Sequence[int]) -> None:
+    """Refuse what the orderings do not allow: given columns must come first, then the asked ones, then holes."""
+    for flags, what in ((question.given, "given"), (question.observed, "observed")):
+        if flags is None:
+            continue
+        for number in numbers:
+            positions = torch.from_numpy(network.connectivities[number].ordering).to(flags.device)
+            wrong = (positions * flags).amax(dim=1) != flags.sum(dim=1)
+            if wrong.any():
+                row = int(wrong.nonzero()[0])
+                latest = int((positions * flags[row]).argmax())
+                missing = int(torch.where(flags[row], len(positions) + 1, positions).argmin())
+                names = network.columns.names
+                raise ValueError(
+                    f"row {row}: '{names[latest]}' is {what} but '{names[missing]}', which comes before it in the "
+                    f"ordering of mask {number}, is not. A model whose orderings are fixed or a finite list answers "
+                    "only where the given columns come first in each of them, then those asked for, then the holes. "
+                    "Remedy: train a model with unlimited masks and resampled orderings (masks=None, "
+                    "resample='both'), which answers any such question."
+                )
+            if network.connectivities.resample in ("degrees", "neither"):
+                break  # one ordering for all
+
+
+def _log_means(
+    network: Network,
+    question: Question,
+    connectivities: Iterable[int | Connectivity],
+    parts: Sequence[Tensor | None],
+    batch_size: int,
+) -> list[Tensor]:
+    """For each part of what is asked for, flags of entries or all of it, the log of its mean probability."""
+    values = question.values
+    # Summed in double precision, so that many masks add no rounding of their own.
+    double = torch.float64 if values.device.type != "mps" else values.dtype
+    totals = [values.new_full((len(values),), -math.inf, dtype=double) for _ in parts]
+    count = 0
+    for count, connectivity in enumerate(connectivities, start=1):
+        plan = network.plan(connectivity, rows=len(question))
+        for rows, batch in question.split(batch_size):
+            factors = _factors(network, plan, batch)
+            for total, part in zip(totals, parts, strict=True):
+                chosen = factors if part is None else factors * plan.arrange(part[rows])
+                total[rows] = torch.logaddexp(total[rows], chosen.sum(dim=1).to(double))
+    return [(total - math.log(count)).to(values.dtype) for total in totals]

@@ -1,0 +1,208 @@
+r"""Draws: each weight used once per sample, from nothing or given known columns.
+
+After the column at position d is drawn, only the units of degree d become computable, and they never change again. So
+one sample takes the multiply-adds of one pass, where D passes are the usual way. To keep them fast, degrees are taken
+range by range, the same ranges as in :mod:`made.staircase`: what all earlier ranges add to the units of a range is one
+matrix product, and only the corner is gone through column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from made.columns import Rows
+from made.likelihood import Question, arranged, arrangements, log_prob, require_prefixes
+from made.network import ACTIVATIONS, Network
+from made.plan import SortedPlan
+
+__all__ = ["sample"]
+
+
+def sample(
+    network: Network,
+    count: int | None = None,
+    *,
+    known: Rows | None = None,
+    masks: int | Sequence[int] | None = None,
+    numbers: Sequence[int] | None = None,
+    most_likely: bool = False,
+    asked_last: bool = True,
+    generator: torch.Generator | int | None = None,
+    batch_size: int = 500,
+) -> Tensor:
+    """Rows drawn from the model. Shape: (rows, columns).
+
+    Arguments:
+        network: the network.
+        count: how many rows; one, or as many as ``known`` has, unless told.
+        known: rows to complete, NaN where a value is to be drawn; they may differ in what is known.
+        masks: how many masks an unlimited model draws from, or which masks; all R of a finite list unless told.
+        numbers: the mask of each row; unless told, each row draws its own, so that rows are from the ensemble.
+        most_likely: instead of drawing, take the most likely value of each column in turn; of the rows that this gives
+            under each mask, the one that the ensemble finds most likely is kept.
+        asked_last: see :func:`made.log_prob`.
+        generator: random numbers, or a seed for them.
+        batch_size: the number of rows drawn together.
+
+    Example:
+        >>> from made import Connectivities, Network
+        >>> network = Network(5, Connectivities(5, (8,), masks=None))
+        >>> sample(network, 3, generator=0).shape
+        torch.Size([3, 5])
+        >>> sample(network, known=[[1, float("nan"), 0, 1, 1]], generator=0)[0, [0, 2, 3, 4]]
+        tensor([1., 0., 1., 1.])
+    """
+    width, like = len(network.columns), network.c
+    if known is None:
+        known = torch.full((1 if count is None else count, width), torch.nan, dtype=like.dtype)
+    values, hole = network.columns.check(known, like)
+    rows = values if hole is None else values.masked_fill(hole, torch.nan)
+    if count is not None and count != len(rows):
+        if len(rows) != 1:
+            raise ValueError(f"'count' is {count}, but 'known' has {len(rows)} rows.")
+        rows = rows.expand(count, -1)
+    if isinstance(generator, int):
+        generator = torch.Generator(like.device).manual_seed(generator)
+    candidates = network.connectivities.numbers(masks)
+    with torch.no_grad():
+        if numbers is not None:
+            chosen = torch.as_tensor(numbers)
+            if chosen.shape != (len(rows),):
+                raise ValueError(f"'numbers' should have {len(rows)} elements, one for each row.")
+        elif most_likely:
+            return _most_likely(network, rows, candidates, asked_last, batch_size)
+        else:
+            pick = torch.rand(len(rows), generator=generator, dtype=like.dtype, device=like.device)
+            chosen = _choose(network, rows, candidates, pick, batch_size)
+        uniform = torch.rand(len(rows), width, generator=generator, dtype=like.dtype, device=like.device)
+        return complete(network, rows, chosen, None if most_likely else uniform, asked_last, batch_size)
+
+
+def _choose(network: Network, rows: Tensor, candidates: Sequence[int], pick: Tensor, batch_size: int) -> Tensor:
+    """A mask for each row: any, or, from a finite list, with the probability that it gives to what is known."""
+    if network.connectivities.any_order or bool(rows.isnan().all()):
+        index = (pick * len(candidates)).long()
+    else:
+        known = [log_prob(network, rows, masks=[number], batch_size=batch_size) for number in candidates]
+        below = torch.stack(known).softmax(dim=0).cumsum(dim=0)[:-1]
+        index = (pick >= below).sum(dim=0)
+    return torch.tensor(candidates)[index.cpu()]
+
+
+def _most_likely(
+    network: Network, rows: Tensor, candidates: Sequence[int], asked_last: bool, batch_size: int
+) -> Tensor:
+    best, best_score = rows, rows.new_full((len(rows),), -torch.inf)
+    for number in candidates:
+        filled = complete(network, rows, torch.full((len(rows),), number), None, asked_last, batch_size)
+        score = log_prob(
+            network, filled, given=~rows.isnan(), masks=candidates, asked_last=asked_last, batch_size=batch_size
+        )
+        best = torch.where((score > best_score).unsqueeze(1), filled, best)
+        best_score = torch.maximum(score, best_score)
+    return best
+
+
+def complete(
+    network: Network, rows: Tensor, numbers: Tensor, uniform: Tensor | None, asked_last: bool, batch_size: int
+) -> Tensor:
+    """Fill the NaN of each row under its mask, by uniform random numbers or, without, by most likely values."""
+    family, filled = network.connectivities, rows.clone()
+    for number in numbers.unique().tolist():
+        of_mask = (numbers == number).nonzero().squeeze(1).to(rows.device)
+        hole = rows[of_mask].isnan()
+        question = Question(rows[of_mask].masked_fill(hole, 0), None, None if hole.all() else ~hole)
+        if not family.any_order:
+            require_prefixes(network, question, [number])
+            groups = [(torch.arange(len(question), device=rows.device), None)]
+        else:
+            groups = list(arrangements(question, asked_last))
+        for which, asked in groups:
+            plan = network.plan(arranged(network, number, asked), packed=True)
+            assert isinstance(plan, SortedPlan)
+            for part in which.split(batch_size):
+                some, index = question[part], of_mask[part]
+                drawn = _ancestral(
+                    network,
+                    plan,
+                    plan.arrange(some.values),
+                    None if some.given is None else plan.arrange(some.given),
+                    None if uniform is None else plan.arrange(uniform[index]),
+                )
+                filled[index] = plan.restore(drawn)
+    return filled
+
+
+def _ancestral(
+    network: Network, plan: SortedPlan, values: Tensor, known: Tensor | None, uniform: Tensor | None
+) -> Tensor:
+    """Complete rows, on columns in the order of the plan. Shapes: all (rows, columns).
+
+    Arguments:
+        network: the network.
+        plan: a packed plan.
+        values: the values that are known.
+        known: which those are; ``None`` for none.
+        uniform: random numbers; ``None`` for most likely values.
+    """
+    columns, last = plan.columns, network.depth + 1
+    x, seen = network.inputs(plan, values, torch.zeros_like(values, dtype=torch.bool) if known is None else known)
+    seen, first = torch.ones_like(seen), {}
+    if known is not None and network.connectivities.any_order:  # seen by every unit, and not by the staircase
+        first = network.first(plan, x, seen, known)
+        x, seen = torch.zeros_like(x), seen * ~known.t()
+    layers = [x.t().contiguous()]
+    for layer in range(1, last + 1):
+        layers.append(network.add(plan, layer, seen, first).expand(-1, len(values)).contiguous())
+
+    # Units of each degree: how many are before them, how many they are, and their values.
+    starts = [plan.layers[layer].starts(len(columns)) for layer in range(last + 1)]
+    counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
+    units = [values.split(count) for values, count in zip(layers, counts, strict=True)]
+    matrices = [matrix for name, matrix in network.matrices.items() if not name.startswith("U")]
+    packed = {matrix: plan.stairs(matrix).matrices(plan.weights[name]) for name, matrix in network.matrices.items()}
+    activation = ACTIVATIONS[network.activation]
+    noise = None if uniform is None else columns.noise(uniform).t().contiguous()
+    certain = [False] * len(columns) if known is None else known.all(dim=0).tolist()
+    drawn = list(values.unbind(dim=1))
+
+    for j, (low, high) in enumerate(pairwise(plan.cuts.tolist())):
+        corners: dict[int, list[tuple[Sequence[Tensor], Tensor, int, list[int]]]] = {}
+        for after, before in matrices:
+            block, weight = plan.stairs((after, before)).blocks[j], packed[after, before][j]
+            layers[after][block.first : block.last].addmm_(weight[:, : block.full], layers[before][: block.full])
+            rows = weight[:, block.full :].split(counts[after][low:high])
+            corner = (rows, layers[before][block.full : block.prefix], block.full, starts[before])
+            corners.setdefault(after, []).append(corner)
+        for degree in range(low, high):
+            for layer in range(1, last + 1):
+                if counts[layer][degree] == 0 or (layer == last and certain[degree]):
+                    continue
+                now = units[layer][degree]
+                for rows, source, full, before in corners[layer]:
+                    width = before[degree + 1] - full
+                    if width:
+                        now.addmm_(rows[degree - low][:, :width], source[:width])
+                if layer < last:
+                    value = activation(now)
+                    if network.joined(layer):
+                        value = value + units[layer - 1][degree]
+                    if value is not now:
+                        now.copy_(value)
+            if certain[degree]:
+                continue
+            # The output units of degree d are those of the column at position d + 1, whose input has degree d + 1.
+            kind, outputs = columns[degree], units[last][degree].t()
+            value = kind.mode(outputs) if noise is None else kind.draw(outputs, noise[degree])
+            if known is not None:
+                value = torch.where(known[:, degree], drawn[degree], value)
+            drawn[degree] = value
+            code = kind.encode(value)
+            if first and known is not None:
+                code = code * ~known[:, degree, None]
+            units[0][degree + 1].copy_(code.t())
+    return torch.stack(drawn, dim=1)

@@ -1,0 +1,298 @@
+r"""Masked matrix products: skip what is zero, store no mask.
+
+Sort the units of two layers by degree, and the mask between them becomes a staircase: a unit sees those of the layer
+before whose degree is at most its own, which is a prefix of them. Cut the degrees 0, ..., D - 1 into a few ranges, the
+same for every layer, and the matrix becomes block lower triangular::
+
+    range 0   [corner]
+    range 1   [ full | corner]
+    range 2   [ full   full | corner]
+
+A row of blocks, up to and including its corner, is one contiguous matrix: the *packed* form of the weights stores
+these, one behind the other, and nothing else. What is above them takes no memory and no time. Inside the corners, the
+mask is made when it is needed, by comparing degrees.
+
+A matrix that serves one connectivity only is stored packed, and :func:`staircase_product` trains it. One that serves
+many is stored in full, with its units in their own order: :func:`compared_product` trains it, a few rows at a time,
+and for longer work under one connectivity (evaluation, sampling) it is packed by gathering.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["Memory", "Sorted", "Staircase", "compared_product", "cut_degrees", "staircase_product"]
+
+Integers = NDArray[np.int64]
+
+_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+
+
+def cut_degrees(columns: int, widest: int) -> Integers:
+    """Cut the degrees 0, ..., D - 1 into ranges for a network whose widest layer has ``widest`` units.
+
+    More ranges leave less waste in the corners (one part in as many of all that is done), but products of a few rows
+    are slow: some 200 rows each, and at most 16 ranges, measured best on two cores.
+    """
+    ranges = max(1, min(16, widest // 200, columns))
+    return np.round(np.linspace(0, columns, ranges + 1)).astype(np.int64)
+
+
+class Sorted:
+    """The units of one layer, sorted by degree.
+
+    Arguments:
+        degrees: the degree of each unit, in the units' own order.
+        cuts: where the degrees are cut into ranges.
+        like: a tensor of the type and on the device to work with.
+    """
+
+    def __init__(self, degrees: Integers, cuts: Integers, like: Tensor) -> None:
+        # Small integers are sorted by counting, six times as fast; a stable sort keeps joined layers aligned.
+        order = np.argsort(degrees.astype(np.int16) if len(cuts) and cuts[-1] < 2**15 - 1 else degrees, kind="stable")
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(len(order))
+        self.ascending = degrees[order]
+        self.order = torch.from_numpy(order).to(like.device)
+        self.inverse = torch.from_numpy(inverse).to(like.device)
+        self.degrees = torch.from_numpy(self.ascending).to(like)
+        self.bounds: list[int] = np.searchsorted(self.ascending, cuts).tolist()
+
+    def __len__(self) -> int:
+        return len(self.ascending)
+
+    def starts(self, highest: int) -> list[int]:
+        """Where the units of each degree 0, ..., ``highest`` + 1 start."""
+        starts: list[int] = np.searchsorted(self.ascending, np.arange(highest + 2)).tolist()
+        return starts
+
+
+class Block(NamedTuple):
+    """A row of blocks: units ``first`` to ``last`` see all of the ``full`` first units of the layer before, and
+    through the corner some of those up to ``prefix``."""
+
+    first: int
+    last: int
+    full: int
+    prefix: int
+
+
+class Memory:
+    """Large memory that is used again once nobody holds it.
+
+    The operating system hands out large memory page by page, each cleared first, which takes longer than filling it:
+    a gradient of 256 MB costs 0.1 s to allocate, in every step. So what was used is kept, and handed out again when
+    all tensors that used it are gone. The reference count tells that, so nothing is ever shared.
+    """
+
+    def __init__(self, keep: int = 4) -> None:
+        self._keep = keep
+        self._kept: dict[tuple[int, torch.dtype], list[tuple[NDArray[Any], NDArray[Any]]]] = {}
+
+    def empty(self, *shape: int, like: Tensor) -> Tensor:
+        """Uninitialised memory of this shape, with the type and the device of ``like``."""
+        size = math.prod(shape)
+        if size < 2**14 or like.device.type != "cpu" or like.dtype not in _NUMPY:
+            return like.new_empty(shape)
+        kept = self._kept.setdefault((size, like.dtype), [])
+        for owner, values in kept:
+            # Four references, of the list, of the values, of this loop and of the argument: no tensor uses it.
+            if sys.getrefcount(owner) == 4:
+                break
+        else:
+            owner = np.empty(size * like.element_size() + 64, dtype=np.uint8)
+            values = owner[-owner.ctypes.data % 64 :][: size * like.element_size()].view(_NUMPY[like.dtype])
+            kept.append((owner, values))
+            del kept[: -self._keep]
+        return torch.from_numpy(values.reshape(shape))
+
+    def __deepcopy__(self, memo: object) -> Memory:
+        return Memory(self._keep)
+
+
+class Staircase:
+    r"""The shape of the mask :math:`M_{k',k} = 1_{m(k') \ge m(k)}` between two layers of sorted units.
+
+    Arguments:
+        before: the units that are seen, k.
+        after: the units that see them, k'.
+
+    Example:
+        >>> cuts = np.array([0, 2, 4])
+        >>> before = Sorted(np.array([4, 1, 3, 2]), cuts, torch.empty(0))
+        >>> after = Sorted(np.array([3, 0, 2, 1]), cuts, torch.empty(0))
+        >>> stairs = Staircase(before, after)
+        >>> stairs.blocks
+        (Block(first=0, last=2, full=0, prefix=1), Block(first=2, last=4, full=1, prefix=3))
+        >>> stairs.unpack(stairs.pack(torch.ones(4, 4)))
+        tensor([[0., 1., 1., 1.],
+                [0., 0., 0., 0.],
+                [0., 1., 0., 1.],
+                [0., 1., 0., 0.]])
+    """
+
+    def __init__(self, before: Sorted, after: Sorted) -> None:
+        self.before, self.after = before, after
+        pairs = zip(zip(after.bounds, after.bounds[1:], strict=False), zip(before.bounds, before.bounds[1:], strict=False), strict=True)
+        self.blocks = tuple(Block(*rows, *columns) for rows, columns in pairs)
+        self.rows = [block.last - block.first for block in self.blocks]
+        self._sizes = [rows * block.prefix for rows, block in zip(self.rows, self.blocks, strict=True)]
+        self.size = sum(self._sizes)
+        self.prefixes = [block.prefix for block in self.blocks]
+        self._mask: Tensor | None = None
+
+    def matrices(self, packed: Tensor) -> list[Tensor]:
+        """The weights of each row of blocks as a matrix, a view into the packed form."""
+        parts = packed.split(self._sizes)
+        return [part.view(rows, prefix) for part, rows, prefix in zip(parts, self.rows, self.prefixes, strict=True)]
+
+    def mask_corners_(self, packed: Tensor) -> Tensor:
+        """Set to zero, in place, what the mask forbids."""
+        if packed.numel() > 2**20:
+            for block, matrix in zip(self.blocks, self.matrices(packed), strict=True):
+                self._mask_corner_(block, matrix)
+            return packed
+        if self._mask is None:  # for a small matrix, to look at each corner takes longer than to do it all
+            self._mask = torch.ones_like(packed)
+            for block, matrix in zip(self.blocks, self.matrices(self._mask), strict=True):
+                self._mask_corner_(block, matrix)
+        return packed.mul_(self._mask)
+
+    def _mask_corner_(self, block: Block, matrix: Tensor) -> None:
+        after, before = self.after.degrees[block.first : block.last], self.before.degrees[block.full : block.prefix]
+        corner = matrix[:, block.full :]
+        # Written as 0.0 and 1.0 at once: multiplying by booleans is three times as slow.
+        corner.mul_(torch.ge(after[:, None], before, out=torch.empty_like(corner)))
+
+    def pack(self, dense: Tensor) -> Tensor:
+        """The packed form of a matrix over units in their own order. Shapes: (after, before) to (size,)."""
+        packed, memory = dense.new_empty(self.size), Memory()
+        for block, matrix in zip(self.blocks, self.matrices(packed), strict=True):
+            rows = memory.empty(len(matrix), len(self.before), like=dense)
+            torch.index_select(dense, 0, self.after.order[block.first : block.last], out=rows)
+            torch.index_select(rows, 1, self.before.order[: block.prefix], out=matrix)
+            del rows
+        return self.mask_corners_(packed)
+
+    def unpack(self, packed: Tensor) -> Tensor:
+        """The inverse of :meth:`pack`, with zeros where the mask forbids. Shapes: (size,) to (after, before)."""
+        dense = packed.new_zeros(len(self.after), len(self.before))
+        allowed = self.mask_corners_(packed.clone())
+        for block, matrix in zip(self.blocks, self.matrices(allowed), strict=True):
+            dense[self.after.order[block.first : block.last, None], self.before.order[: block.prefix]] = matrix
+        return dense
+
+
+def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool = False) -> Tensor:
+    r""":math:`a + (W \odot M)\, x` on sorted units.
+
+    Arguments:
+        packed: W, with zeros where M is zero, (size,).
+        x: the values of the sorted units of the layer before, (before, rows).
+        add: a, what to add to, (after, rows) or (after, 1).
+        stairs: the shape of M.
+        memory: where results and gradients are put.
+    """
+    product: Tensor = _StaircaseProduct.apply(packed, x, add, stairs, memory, rowwise)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _StaircaseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool) -> Tensor:
+        y = _initial(len(stairs.after), x, add, memory, rowwise)
+        for matrix, prefix, part in zip(stairs.matrices(packed), stairs.prefixes, y.split(stairs.rows), strict=True):
+            part.addmm_(matrix, x[:prefix])
+        ctx.save_for_backward(packed, x)
+        ctx.stairs, ctx.memory, ctx.constant = stairs, memory, add.shape[1] == 1
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        packed, x = ctx.saved_tensors
+        stairs: Staircase = ctx.stairs
+        parts = dy.split(stairs.rows)
+        dpacked = dx = None
+        if ctx.needs_input_grad[0]:
+            dpacked = ctx.memory.empty(stairs.size, like=packed)
+            for matrix, prefix, part in zip(stairs.matrices(dpacked), stairs.prefixes, parts, strict=True):
+                torch.mm(part, x[:prefix].t(), out=matrix)
+            stairs.mask_corners_(dpacked)
+        if ctx.needs_input_grad[1]:
+            dx = ctx.memory.empty(*x.shape, like=x).zero_()
+            for matrix, prefix, part in zip(stairs.matrices(packed), stairs.prefixes, parts, strict=True):
+                dx[:prefix].addmm_(matrix.t(), part)
+        return dpacked, dx, _gradient_of_add(ctx, dy), None, None, None
+
+
+def compared_product(
+    weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory, rowwise: bool = False
+) -> Tensor:
+    r""":math:`a + (W \odot M)\, x` on units in their own order, M being made from degrees a few rows at a time.
+
+    Arguments:
+        weight: W, (after, before).
+        x: the values of the units of the layer before, (before, rows).
+        add: a, what to add to, (after, rows) or (after, 1).
+        before, after: the degrees of the units of both layers, in the type of W.
+        memory: where results and gradients are put.
+    """
+    product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, memory, rowwise)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _ComparedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory, rowwise: bool
+    ) -> Tensor:
+        y = _initial(len(after), x, add, memory, rowwise)
+        for rows, mask in _strips(before, after, memory):
+            y[rows].addmm_(mask.mul_(weight[rows]), x)
+        ctx.save_for_backward(weight, x, before, after)
+        ctx.memory, ctx.constant = memory, add.shape[1] == 1
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        weight, x, before, after = ctx.saved_tensors
+        dweight = ctx.memory.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
+        dx = ctx.memory.empty(*x.shape, like=x).zero_() if ctx.needs_input_grad[1] else None
+        for rows, mask in _strips(before, after, ctx.memory):
+            if dweight is not None:
+                torch.mm(dy[rows], x.t(), out=dweight[rows])
+                dweight[rows].mul_(mask)
+            if dx is not None:
+                dx.addmm_(mask.mul_(weight[rows]).t(), dy[rows])
+        return dweight, dx, _gradient_of_add(ctx, dy), None, None, None, None
+
+
+def _strips(before: Tensor, after: Tensor, memory: Memory) -> Iterator[tuple[slice, Tensor]]:
+    """The mask, some rows at a time: as many as fit well into a processor's cache."""
+    height = max(1, 2**21 // max(1, len(before)))
+    for first in range(0, len(after), height):
+        rows = slice(first, min(first + height, len(after)))
+        mask = memory.empty(rows.stop - first, len(before), like=before)
+        yield rows, torch.ge(after[rows, None], before, out=mask)
+
+
+def _gradient_of_add(ctx: Any, dy: Tensor) -> Tensor | None:
+    if not ctx.needs_input_grad[2]:
+        return None
+    return dy.sum(1, keepdim=True) if ctx.constant else dy
+
+
+def _initial(units: int, x: Tensor, add: Tensor, memory: Memory, rowwise: bool) -> Tensor:
+    shape = (x.shape[1], units) if rowwise else (units, x.shape[1])
+    y = memory.empty(*shape, like=x)
+    return (y.t() if rowwise else y).copy_(add)

@@ -1,0 +1,106 @@
+"""What the tests share: small random networks, all their worlds, and a slow, dense oracle that stores every mask."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from made import Binary, Categorical, Columns, Connectivities, Connectivity, Network
+from made.network import ACTIVATIONS
+
+def worlds(columns: Columns) -> Tensor:
+    """Every state of the columns, in float64."""
+    values = [range(2 if isinstance(kind, Binary) else kind.k) for kind in columns]
+    return torch.tensor(list(itertools.product(*values)), dtype=torch.float64)
+
+
+def randomize(network: Network, seed: int = 0, scale: float = 1.0) -> Network:
+    """The network in float64, with every parameter drawn at random, conditioning weights and biases too."""
+    generator = torch.Generator().manual_seed(seed)
+    network = network.double()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.normal_(0, scale, generator=generator)
+    return network
+
+
+@st.composite
+def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
+    """Any architecture: depth 0 to 3, U and A on and off, residual, any ordering, binary and categorical mixed."""
+    binary = st.builds(Binary, st.booleans())
+    columns = Columns(draw(st.lists(st.one_of(binary, st.builds(Categorical, st.integers(1, 4))), min_size=1, max_size=kinds)))
+    size = st.integers(1, 9)
+    sizes = draw(st.one_of(st.lists(size, max_size=3), st.builds(lambda k, n: [k] * n, size, st.integers(2, 3))))
+    family = Connectivities(
+        len(columns),
+        tuple(sizes),
+        masks=draw(st.sampled_from([1, 2, 3, None])) if masks is None else (None if masks == "unlimited" else masks),
+        ordering=draw(st.sampled_from(["natural", "random"])),
+        resample="both" if masks == "unlimited" else draw(st.sampled_from(["both", "ordering", "degrees", "neither"])),
+        residual=draw(st.booleans()),
+        seed=draw(st.integers(0, 2**40)),
+    )
+    network = Network(
+        columns,
+        family,
+        activation=draw(st.sampled_from([name for name in ACTIVATIONS if name != "identity"])),
+        direct=draw(st.booleans()),
+        conditioning=draw(st.booleans()),
+    )
+    return randomize(network, draw(st.integers(0, 1000)))
+
+
+@dataclass
+class Dense:
+    """The paper's equations with a stored mask for each matrix, one row of given, asked and holes for all rows.
+
+    ``visible`` says which columns are in the ordering (given, asked, holes), effectively: a unit of the first layer
+    sees the given columns, the asked ones up to its degree, and no hole.
+    """
+
+    network: Network
+    connectivity: Connectivity
+    given: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    hole: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    masked: bool = True
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def outputs(self, rows: Tensor) -> Tensor:
+        """Output units, (rows, outputs), every matrix multiplied by its mask."""
+        network, columns = self.network, self.network.columns
+        count = len(columns)
+        given = self.given if len(self.given) else np.zeros(count, dtype=bool)
+        hole = self.hole if len(self.hole) else np.zeros(count, dtype=bool)
+        state = network.state_dict() | self.weights
+        inputs, *hidden, outputs = self.connectivity.degrees
+        # The effective degree of a column as an input: 0 if all may see it, beyond everything if none may.
+        effective = np.where(given, 0, np.where(hole, 10**6, inputs))
+        layers = [effective[columns.input_columns], *hidden, outputs[columns.output_columns]]
+
+        def matrix(name: str, after: np.ndarray, before: np.ndarray) -> Tensor:
+            mask = torch.from_numpy(after[:, None] >= before[None, :])
+            return state[name] * mask if self.masked else state[name]
+
+        x = columns.encode(rows).T
+        h, last = x, network.depth + 1
+        for layer in range(1, last + 1):
+            after, before = layers[layer], layers[layer - 1]
+            y = state["c" if layer == last else f"b{layer}"][:, None]
+            y = y + matrix("V" if layer == last else f"W{layer}", after, before) @ h
+            if network.conditioning:
+                before = effective if layer == 1 else before
+                y = y + matrix(f"U{layer}", after, before).sum(1, keepdim=True)
+            if layer == last:
+                return (y + matrix("A", after, layers[0]) @ x if network.direct else y).T
+            y = ACTIVATIONS[network.activation](y.clone())
+            joined = network.connectivities.residual and layer > 1 and len(layers[layer]) == len(layers[layer - 1])
+            h = h + y if joined else y
+        raise AssertionError
+
+    def log_factors(self, rows: Tensor) -> Tensor:
+        return self.network.columns.log_prob(self.outputs(rows), rows)

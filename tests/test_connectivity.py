@@ -1,0 +1,116 @@
+"""Degrees and orderings: the paper's rules, and the same numbers everywhere and for ever."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from made import Connectivities, Connectivity
+
+
+def test_masks_are_those_of_figure_1() -> None:
+    figure = Connectivity(np.array([3, 1, 2]), (np.array([2, 1, 2, 2]), np.array([1, 2, 2, 1])))
+    first, second, output = (mask.astype(int).tolist() for mask in figure.masks())
+    assert first == [[0, 1, 1], [0, 1, 0], [0, 1, 1], [0, 1, 1]]
+    assert second == [[0, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 0, 0]]
+    assert output == [[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]]
+
+
+@given(
+    columns=st.integers(1, 9),
+    sizes=st.lists(st.integers(1, 12), max_size=3),
+    masks=st.sampled_from([1, 2, 5, None]),
+    ordering=st.sampled_from(["natural", "random"]),
+    resample=st.sampled_from(["both", "ordering", "degrees", "neither"]),
+    residual=st.booleans(),
+    seed=st.integers(0, 2**64),
+)
+def test_degrees_follow_the_paper(columns, sizes, masks, ordering, resample, residual, seed) -> None:
+    family = Connectivities(columns, tuple(sizes), masks, ordering, resample, residual, seed)
+    for number in range(7):
+        for lowest in (0, 1):
+            connectivity = family.draw(number, lowest=lowest)
+            assert sorted(connectivity.ordering) == list(range(1, columns + 1))
+            low = min(lowest, columns - 1)
+            for layer, degrees in enumerate(connectivity.hidden):
+                assert len(degrees) == sizes[layer]
+                assert degrees.min() >= low and degrees.max() <= columns - 1
+                if residual and layer and sizes[layer] == sizes[layer - 1]:
+                    assert (degrees == connectivity.hidden[layer - 1]).all()
+                low = degrees.min()
+            # the autoregressive property, equation 10: no path to an output from its own column or a later one
+            later = connectivity.ordering[:, None] <= connectivity.ordering[None, :]
+            assert not connectivity.dependencies(direct=True)[later].any()
+        again = Connectivities(columns, tuple(sizes), masks, ordering, resample, residual, seed)[number]
+        assert again.equals(family[number])
+        if masks is not None:
+            assert family[number].equals(family[number % masks])
+        if resample in ("degrees", "neither"):
+            assert (family[number].ordering == family[0].ordering).all()
+        if resample in ("ordering", "neither"):
+            assert all((a == b).all() for a, b in zip(family[number].hidden, family[0].hidden, strict=True))
+    if ordering == "natural":
+        assert (family[0].ordering == np.arange(1, columns + 1)).all()
+
+
+def test_degrees_are_uniform_and_orderings_too() -> None:
+    family = Connectivities(6, (60_000,), ordering="random")
+    counts = np.bincount(family[0].hidden[0], minlength=6)
+    assert counts[0] == 0
+    assert np.abs(counts[1:] - 12_000).max() < 5 * np.sqrt(12_000)
+    family = Connectivities(4, (), masks=None, ordering="random")
+    orderings = [tuple(family[number].ordering.tolist()) for number in range(4800)]
+    counts = np.array([orderings.count(each) for each in set(orderings)])
+    assert len(counts) == 24
+    assert np.abs(counts - 200).max() < 5 * np.sqrt(200)
+
+
+def test_a_list_of_masks_is_that_many_masks() -> None:
+    family = Connectivities(30, (40,), masks=32, ordering="random")
+    seen = {family[number].ordering.tobytes() + family[number].hidden[0].tobytes() for number in range(320)}
+    assert len(seen) == 32
+    assert family.numbers() == list(range(32))
+    assert len(list(family)) == 32
+
+
+def test_numbers_never_change() -> None:
+    """Models on disk depend on these: a change of any platform or version must not change them."""
+    family = Connectivities(5, (4, 3), masks=None, ordering="random", seed=7)
+    assert family[3].ordering.tolist() == [3, 4, 1, 5, 2]
+    assert [degrees.tolist() for degrees in family[3].hidden] == [[3, 4, 4, 2], [4, 2, 3]]
+    assert family.digest() == "a67b02f3cd012b91daf19da3f3204d33a9aecdd202ec0c13c7bd4c97f07adf80"
+
+
+def test_with_last_moves_columns_and_keeps_their_order() -> None:
+    connectivity = Connectivity(np.array([3, 1, 5, 2, 4]))
+    moved = connectivity.with_last(np.array([True, True, False, False, False]))
+    assert moved.ordering.tolist() == [5, 4, 3, 1, 2]
+
+
+def test_many_masks_store_nothing() -> None:
+    family = Connectivities(784, (8000, 8000), masks=32, ordering="random")
+    assert not [value for value in vars(family).values() if isinstance(value, np.ndarray)]
+
+
+def test_dependencies_are_described() -> None:
+    family = Connectivities(3, (50,))
+    assert family[0].describe(["a", "b", "c"]) == "p(a)\np(b | a)\np(c | a, b)"
+    assert Connectivities(1, (3,))[0].describe() == "p(x1)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": 0}, "'columns' should be a whole number, at least 1, not 0"),
+        ({"columns": 2, "masks": 0}, "'masks' should be a whole number, at least 1, not 0"),
+        ({"columns": 2, "hidden_sizes": (3, 0)}, "'hidden_sizes' should be whole numbers"),
+        ({"columns": 2, "ordering": "raster"}, "'ordering' should be one of natural, random, not 'raster'"),
+        ({"columns": 2, "resample": "all"}, "'resample' should be one of both"),
+        ({"columns": 2, "seed": -1}, "'seed' should be a whole number, at least 0"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        Connectivities(**arguments)

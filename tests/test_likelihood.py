@@ -1,0 +1,277 @@
+"""Every likelihood sums to one, and equals that of a slow, dense oracle."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import Dense, networks, randomize, worlds
+
+from made import Binary, Categorical, Columns, Connectivities, Network, log_conditionals, log_prob, mean_and_interval
+from made.likelihood import arranged
+
+NAN = float("nan")
+
+
+def split(columns: Columns, roles: tuple[str, ...]) -> tuple[torch.Tensor, np.ndarray, np.ndarray]:
+    """All worlds of the columns, those of holes NaN; and the flags of given columns and of holes."""
+    given_columns = np.array([role == "given" for role in roles])
+    hole = np.array([role == "hole" for role in roles])
+    rows = worlds(columns)
+    rows[:, hole] = 0
+    rows = rows.unique(dim=0)
+    rows[:, hole] = NAN
+    return rows, given_columns, hole
+
+
+@given(networks())
+def test_all_worlds_sum_to_one(network) -> None:
+    """For each mask, and for the ensemble, whose probability is the mean of theirs."""
+    rows = worlds(network.columns)
+    each = []
+    for number in network.connectivities.numbers(None if network.connectivities.masks else 3):
+        log_p = log_conditionals(network, rows, number).sum(1)
+        assert log_p.exp().sum().item() == pytest.approx(1, abs=1e-9)
+        dense = Dense(network, network.connectivities[number]).log_factors(rows)
+        assert torch.allclose(log_conditionals(network, rows, number), dense, rtol=0, atol=1e-9)
+        each.append(log_p)
+    ensemble = log_prob(network, rows, masks=None if network.connectivities.masks else len(each))
+    assert torch.allclose(ensemble, torch.stack(each).exp().mean(0).log(), rtol=0, atol=1e-9)
+    assert ensemble.exp().sum().item() == pytest.approx(1, abs=1e-9)
+
+
+def test_fourteen_columns_sum_to_one() -> None:
+    for masks in (1, 4, None):
+        family = Connectivities(14, (30, 30), masks=masks, ordering="random", residual=True)
+        network = randomize(Network(14, family, direct=True, conditioning=True), scale=0.5)
+        assert log_prob(network, worlds(network.columns)).exp().sum().item() == pytest.approx(1, abs=1e-9)
+
+
+def test_without_masks_the_autoencoder_is_no_distribution() -> None:
+    """Section 2 of the paper: the same network without masks does not sum to 1."""
+    network = randomize(Network(5, Connectivities(5, (20,))))
+    full = {name: torch.randn(network.shape(name), dtype=torch.float64) for name in ("W1", "V")}
+    oracle = Dense(network, network.connectivities[0], masked=False, weights=full)
+    total = oracle.log_factors(worlds(network.columns)).sum(1).exp().sum().item()
+    assert abs(total - 1) > 0.1
+    oracle.masked = True
+    total = oracle.log_factors(worlds(network.columns)).sum(1).exp().sum().item()
+    assert total == pytest.approx(1, abs=1e-9)
+
+
+@settings(max_examples=60)
+@given(network=networks("unlimited", kinds=4), data=st.data())
+def test_marginals_and_conditionals_sum_to_one_and_equal_the_oracle(network, data) -> None:
+    """For any split into given, asked and holes; the oracle's ordering is (given, asked, holes)."""
+    columns = network.columns
+    roles = tuple(data.draw(st.sampled_from(["given", "asked", "hole"])) for _ in columns)
+    rows, given_columns, hole = split(columns, roles)
+    flags = torch.from_numpy(given_columns)
+    answer = log_prob(network, rows, given=flags, masks=2)
+    for row in rows:
+        same = (rows[:, flags] == row[flags]).all(dim=1)
+        assert answer[same].exp().sum().item() == pytest.approx(1, abs=1e-9)
+
+    # Enumerate p(given, asked, holes) with the oracle, and marginalise and divide by hand.
+    everything = worlds(columns)
+    asked = ~given_columns & ~hole
+    expected = torch.zeros(len(rows), dtype=torch.float64)
+    for number in range(2):
+        connectivity = arranged(network, number, asked if given_columns.any() else None)
+        connectivity = network.connectivities[number] if isinstance(connectivity, int) else connectivity
+        factors = Dense(network, connectivity, given_columns, hole).log_factors(everything)
+        # The holes come last: give them any distribution, here a uniform one; the given come first, likewise.
+        joint = factors[:, torch.from_numpy(asked)].sum(1).exp()
+        for index, row in enumerate(rows):
+            observed = ~row.isnan()
+            match = (everything[:, observed] == row[observed]).all(dim=1)
+            same_given = (everything[:, flags] == row[flags]).all(dim=1)
+            expected[index] += joint[match].sum() / joint[same_given].sum() / 2
+    assert torch.allclose(answer.exp(), expected, rtol=0, atol=1e-9)
+
+
+def test_rows_with_different_questions_are_answered_in_one_call() -> None:
+    columns = Columns([Binary(), Categorical(3), Binary(), Binary(), Categorical(2)])
+    network = randomize(Network(columns, Connectivities(5, (20, 20), masks=None), conditioning=True, direct=True))
+    generator = torch.Generator().manual_seed(0)
+    rows = worlds(columns)[torch.randint(48, (40,), generator=generator)]
+    role = torch.randint(3, rows.shape, generator=generator)
+    rows[role == 2] = NAN
+    together = log_prob(network, rows, given=role == 1)
+    for asked_last in (True, False):
+        together = log_prob(network, rows, given=role == 1, asked_last=asked_last)
+        alone = [log_prob(network, rows[[i]], given=role[[i]] == 1, asked_last=asked_last) for i in range(40)]
+        assert torch.allclose(together, torch.cat(alone), rtol=0, atol=1e-12)
+        small = log_prob(network, rows, given=role == 1, asked_last=asked_last, batch_size=3)
+        assert torch.allclose(together, small, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("masks", [1, 3, None])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_answers_do_not_depend_on_the_batch(masks, dtype) -> None:
+    network = Network(20, Connectivities(20, (300, 300), masks=masks, ordering="random"), direct=True).to(dtype)
+    rows = (torch.rand(600, 20) < 0.5).to(dtype)
+    whole = log_prob(network, rows, masks=None if masks else 2)
+    tolerance = 1e-12 if dtype == torch.float64 else 1e-4
+    for size in (1, 7, 600):
+        parts = [log_prob(network, rows[i : i + 100], masks=None if masks else 2, batch_size=size) for i in range(0, 600, 100)]
+        assert torch.allclose(torch.cat(parts), whole, rtol=0, atol=tolerance)
+    assert whole.dtype == dtype
+
+
+def test_holes_last_are_marginalised_by_a_finite_list() -> None:
+    """A finite list answers what its orderings allow, and then exactly: p(given, asked) / p(given) of the ensemble."""
+    family = Connectivities(5, (30,), masks=4, resample="degrees")
+    network = randomize(Network(5, family, direct=True, conditioning=True))
+    everything = worlds(network.columns)
+    p = log_prob(network, everything).exp()
+    for observed, conditioned in itertools.combinations_with_replacement(range(6), 2):
+        conditioned, observed = observed, conditioned
+        rows = everything.clone()
+        rows[:, observed:] = NAN
+        answer = log_prob(network, rows, given=list(range(conditioned))).exp()
+        for index, row in enumerate(everything):
+            joint = p[(everything[:, :observed] == row[:observed]).all(1)].sum()
+            condition = p[(everything[:, :conditioned] == row[:conditioned]).all(1)].sum()
+            assert answer[index].item() == pytest.approx((joint / condition).item(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        Connectivities(4, (8,), masks=1),
+        Connectivities(4, (8,), masks=3, ordering="random"),
+        Connectivities(4, (8,), masks=None, resample="degrees"),
+    ],
+)
+def test_what_the_masks_do_not_allow_is_refused_with_the_remedy(family) -> None:
+    network = Network(4, family)
+    with pytest.raises(ValueError, match=r"'x4' is given but 'x1'.*mask 0.*Remedy.*masks=None"):
+        if family.ordering == "natural":
+            log_prob(network, torch.zeros(2, 4), given=[3])
+        else:
+            first = int(np.argmin(family[0].ordering))
+            last = int(np.argmax(family[0].ordering))
+            network.columns.names = tuple({first: "x1", last: "x4"}.get(d, "-") for d in range(4))
+            log_prob(network, torch.zeros(2, 4), given=[last])
+    with pytest.raises(ValueError, match=r"row 1: '.*' is observed but '.*', which comes before"):
+        log_prob(network, [[0, 0, 0, 0], [NAN, 0, 0, 0] if family.ordering == "natural" else _hole_first(family)])
+
+
+def _hole_first(family: Connectivities) -> list[float]:
+    return [NAN if position == 1 else 0.0 for position in family[0].ordering]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[0, 1, 2], [0, 1, 3]], r"row 1, column 2 \('color'\): 3 is not a whole number from 0 to 2"),
+        ([[0, 2, 0]], r"row 0, column 1 \('b'\): 2 is not 0 or 1"),
+        ([[0.5, 0, 0]], r"row 0, column 0 \('a'\): 0.5 is not 0 or 1"),
+        ([[float("inf"), 0, 0]], r"row 0, column 0 \('a'\): inf is not 0 or 1"),
+        ([[0, 0, float("-inf")]], r"row 0, column 2 \('color'\): -inf is not"),
+        ([[0, 0, 1.5]], r"row 0, column 2 \('color'\): 1.5 is not"),
+        ([[0, 0]], r"'rows' should have the shape \(rows, 3\), not \(1, 2\)"),
+        ([0, 0, 0], r"'rows' should have the shape \(rows, 3\), not \(3,\)"),
+        (torch.zeros(1, 3, dtype=torch.complex64), "real numbers"),
+    ],
+)
+def test_bad_rows_are_named(rows, message) -> None:
+    columns = Columns([Binary(), Binary(), Categorical(3)], names=["a", "b", "color"])
+    network = Network(columns, Connectivities(3, (4,)))
+    for ask in (log_prob, log_conditionals):
+        with pytest.raises(ValueError, match=message):
+            ask(network, rows)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ([4], "column numbers from 0 to 2"),
+        ([-1], "column numbers from 0 to 2"),
+        ([0.5], "column numbers from 0 to 2"),
+        (np.array([True, False]), "should have 3 flags"),
+        ([1], r"row 1, column 1 \('x2'\) is given, but its value is NaN"),
+    ],
+)
+def test_bad_givens_are_named(chosen, message) -> None:
+    network = Network(3, Connectivities(3, (4,), masks=None))
+    with pytest.raises(ValueError, match=message):
+        log_prob(network, [[0, 0, 0], [0, NAN, 1]], given=chosen)
+
+
+def test_masks_to_average_are_checked() -> None:
+    network = Network(3, Connectivities(3, (4,), masks=4))
+    with pytest.raises(ValueError, match="'masks' is 5, but this model has a list of 4"):
+        log_prob(network, [[0, 0, 0]], masks=5)
+    with pytest.raises(ValueError, match="at least one mask"):
+        log_prob(network, [[0, 0, 0]], masks=[])
+    one = log_prob(network, [[0, 1, 0]], masks=[2])
+    assert torch.allclose(one, log_conditionals(network, [[0, 1, 0]], 2).sum(1))
+
+
+def test_nothing_asked_is_certain() -> None:
+    network = Network(3, Connectivities(3, (4,), masks=None))
+    assert log_prob(network, [[0, 1, 1]], given=[0, 1, 2]).item() == pytest.approx(0, abs=1e-12)
+    assert log_prob(network, [[NAN, NAN, NAN]]).item() == pytest.approx(0, abs=1e-12)
+    assert log_prob(network, torch.zeros(0, 3)).shape == (0,)
+
+
+def test_a_mask_for_each_row_is_a_pass_for_each_mask() -> None:
+    """Masks per training example, as the paper also considers: values and gradients."""
+    family = Connectivities(6, (10, 10), masks=None, ordering="random")
+    network = randomize(Network(6, family, conditioning=True, direct=True))
+    rows = (torch.rand(9, 6) < 0.5).double()
+    numbers = [5, 0, 5, 7, 1, 2, 0, 3, 4]
+    together = log_conditionals(network, rows, numbers)
+    for index, number in enumerate(numbers):
+        assert torch.allclose(together[index], log_conditionals(network, rows[[index]], number)[0], rtol=0, atol=1e-12)
+    together.sum().backward()
+    gradients = [parameter.grad.clone() for parameter in network.parameters()]
+    network.zero_grad()
+    for index, number in enumerate(numbers):
+        log_conditionals(network, rows[[index]], number).sum().backward()
+    for gradient, parameter in zip(gradients, network.parameters(), strict=True):
+        assert torch.allclose(gradient, parameter.grad, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="9 numbers, one for each row"):
+        log_conditionals(network, rows, [1, 2])
+
+
+def test_memory_does_not_grow_with_the_number_of_masks() -> None:
+    """The ensemble is streamed: no tensor in the computation has an axis of the number of masks."""
+    network = Network(4, Connectivities(4, (6,), masks=None))
+    largest = 0
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            nonlocal largest
+            result = function(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor):
+                largest = max(largest, result.numel())
+            return result
+
+    with Watch():
+        log_prob(network, torch.zeros(10, 4), masks=2)
+    few, largest = largest, 0
+    with Watch():
+        log_prob(network, torch.zeros(10, 4), masks=200)
+    assert largest == few
+
+
+def test_answers_to_different_questions_need_not_agree() -> None:
+    """A warning that the documentation gives: a conditional is not the quotient of two marginals."""
+    network = randomize(Network(3, Connectivities(3, (20,), masks=None), conditioning=True))
+    row = torch.tensor([[1.0, 0.0, 1.0]])
+    conditional = log_prob(network, row, given=[0])
+    quotient = log_prob(network, row) - log_prob(network, [[1, NAN, NAN]])
+    assert not torch.allclose(conditional, quotient, atol=1e-3)
+
+
+def test_mean_and_interval() -> None:
+    mean, half = mean_and_interval(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    assert mean == 2.5
+    assert half == pytest.approx(1.96 * np.std([1, 2, 3, 4], ddof=1) / 2)
