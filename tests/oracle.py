@@ -13,6 +13,7 @@ from torch import Tensor
 from made import Binary, Categorical, Columns, Connectivities, Connectivity, Network
 from made.network import ACTIVATIONS
 
+
 def worlds(columns: Columns) -> Tensor:
     """Every state of the columns, in float64."""
     values = [range(2 if isinstance(kind, Binary) else kind.k) for kind in columns]
@@ -33,7 +34,9 @@ def randomize(network: Network, seed: int = 0, scale: float = 1.0) -> Network:
 def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
     """Any architecture: depth 0 to 3, U and A on and off, residual, any ordering, binary and categorical mixed."""
     binary = st.builds(Binary, st.booleans())
-    columns = Columns(draw(st.lists(st.one_of(binary, st.builds(Categorical, st.integers(1, 4))), min_size=1, max_size=kinds)))
+    columns = Columns(
+        draw(st.lists(st.one_of(binary, st.builds(Categorical, st.integers(1, 4))), min_size=1, max_size=kinds))
+    )
     size = st.integers(1, 9)
     sizes = draw(st.one_of(st.lists(size, max_size=3), st.builds(lambda k, n: [k] * n, size, st.integers(2, 3))))
     family = Connectivities(

@@ -36,7 +36,8 @@ def test_degrees_follow_the_paper(columns, sizes, masks, ordering, resample, res
             low = min(lowest, columns - 1)
             for layer, degrees in enumerate(connectivity.hidden):
                 assert len(degrees) == sizes[layer]
-                assert degrees.min() >= low and degrees.max() <= columns - 1
+                assert degrees.min() >= low
+                assert degrees.max() <= columns - 1
                 if residual and layer and sizes[layer] == sizes[layer - 1]:
                     assert (degrees == connectivity.hidden[layer - 1]).all()
                 low = degrees.min()

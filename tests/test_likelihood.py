@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import Dense, networks, randomize, worlds
 
 from made import Binary, Categorical, Columns, Connectivities, Network, log_conditionals, log_prob, mean_and_interval
 from made.likelihood import arranged
+from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")
 
@@ -118,7 +118,10 @@ def test_answers_do_not_depend_on_the_batch(masks, dtype) -> None:
     whole = log_prob(network, rows, masks=None if masks else 2)
     tolerance = 1e-12 if dtype == torch.float64 else 1e-4
     for size in (1, 7, 600):
-        parts = [log_prob(network, rows[i : i + 100], masks=None if masks else 2, batch_size=size) for i in range(0, 600, 100)]
+        parts = [
+            log_prob(network, rows[i : i + 100], masks=None if masks else 2, batch_size=size)
+            for i in range(0, 600, 100)
+        ]
         assert torch.allclose(torch.cat(parts), whole, rtol=0, atol=tolerance)
     assert whole.dtype == dtype
 
@@ -149,21 +152,15 @@ def test_holes_last_are_marginalised_by_a_finite_list() -> None:
     ],
 )
 def test_what_the_masks_do_not_allow_is_refused_with_the_remedy(family) -> None:
-    network = Network(4, family)
-    with pytest.raises(ValueError, match=r"'x4' is given but 'x1'.*mask 0.*Remedy.*masks=None"):
-        if family.ordering == "natural":
-            log_prob(network, torch.zeros(2, 4), given=[3])
-        else:
-            first = int(np.argmin(family[0].ordering))
-            last = int(np.argmax(family[0].ordering))
-            network.columns.names = tuple({first: "x1", last: "x4"}.get(d, "-") for d in range(4))
-            log_prob(network, torch.zeros(2, 4), given=[last])
-    with pytest.raises(ValueError, match=r"row 1: '.*' is observed but '.*', which comes before"):
-        log_prob(network, [[0, 0, 0, 0], [NAN, 0, 0, 0] if family.ordering == "natural" else _hole_first(family)])
-
-
-def _hole_first(family: Connectivities) -> list[float]:
-    return [NAN if position == 1 else 0.0 for position in family[0].ordering]
+    order = np.argsort(family[0].ordering)
+    names = np.array(["first", "second", "third", "fourth"])[family[0].ordering - 1]
+    network = Network(Columns([Binary()] * 4, names.tolist()), family)
+    with pytest.raises(ValueError, match=r"row 0: 'fourth' is given but 'first'.*mask 0.*Remedy.*masks=None"):
+        log_prob(network, torch.zeros(2, 4), given=[int(order[3])])
+    rows = torch.zeros(2, 4)
+    rows[1, order[0]] = NAN
+    with pytest.raises(ValueError, match="row 1: 'fourth' is observed but 'first', which comes before"):
+        log_prob(network, rows)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class Column(ABC):
         """The most likely values. Shapes: (..., outputs) to (...)."""
 
     def noise(self, uniform: Tensor) -> Tensor:
-        """The random numbers that :meth:`draw` takes, from uniform ones: once for all columns. Shapes: (...) to (...)."""
+        """The random numbers that :meth:`draw` takes, from uniform ones. Shapes: (...) to (...)."""
         return uniform
 
 
@@ -146,7 +146,9 @@ class Categorical(Column):
         return units.log_softmax(dim=-1).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        below = units.softmax(dim=-1).cumsum(dim=-1)[..., :-1]  # the last is 1 but for rounding, and is not to be missed
+        below = units.softmax(dim=-1).cumsum(dim=-1)[
+            ..., :-1
+        ]  # the last is 1 but for rounding, and is not to be missed
         return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
 
     def mode(self, units: Tensor) -> Tensor:
@@ -215,7 +217,8 @@ class Columns(Sequence[Column]):
         for kind in dict.fromkeys(self.kinds):
             of_kind = np.array([other == kind for other in self.kinds])
             where = (of_kind, of_kind[self.input_columns], of_kind[self.output_columns])
-            groups.append((kind, *(torch.from_numpy(np.flatnonzero(flags)) for flags in where)))
+            columns, inputs, outputs = (torch.from_numpy(np.flatnonzero(flags)) for flags in where)
+            groups.append((kind, columns, inputs, outputs))
         return groups
 
     def check(self, rows: Rows, like: Tensor | None = None) -> tuple[Tensor, Tensor | None]:

@@ -66,8 +66,8 @@ class Network(nn.Module):
         >>> network(torch.tensor([[0.0, 1.0, 1.0]])).shape
         torch.Size([1, 3])
         >>> print(network.dependencies())
-        p(x1)
-        p(x3 | x1)
+        p(x3)
+        p(x1 | x3)
         p(x2 | x1, x3)
     """
 
@@ -186,9 +186,7 @@ class Network(nn.Module):
                     self._clean[name] = weight._version
         return weights
 
-    def forward(
-        self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
         """The output units. Shapes: (rows, columns) to (rows, outputs).
 
         Arguments:

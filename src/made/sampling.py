@@ -57,6 +57,8 @@ def sample(
         tensor([1., 0., 1., 1.])
     """
     width, like = len(network.columns), network.c
+    if count is not None and count < 0:
+        raise ValueError(f"'count' should be at least 0, not {count}.")
     if known is None:
         known = torch.full((1 if count is None else count, width), torch.nan, dtype=like.dtype)
     values, hole = network.columns.check(known, like)
@@ -107,6 +109,7 @@ def _most_likely(
     return best
 
 
+@torch.no_grad()
 def complete(
     network: Network, rows: Tensor, numbers: Tensor, uniform: Tensor | None, asked_last: bool, batch_size: int
 ) -> Tensor:
@@ -116,11 +119,11 @@ def complete(
         of_mask = (numbers == number).nonzero().squeeze(1).to(rows.device)
         hole = rows[of_mask].isnan()
         question = Question(rows[of_mask].masked_fill(hole, 0), None, None if hole.all() else ~hole)
-        if not family.any_order:
+        if family.any_order:
+            groups = list(arrangements(question, asked_last))
+        else:
             require_prefixes(network, question, [number])
             groups = [(torch.arange(len(question), device=rows.device), None)]
-        else:
-            groups = list(arrangements(question, asked_last))
         for which, asked in groups:
             plan = network.plan(arranged(network, number, asked), packed=True)
             assert isinstance(plan, SortedPlan)
@@ -163,8 +166,11 @@ def _ancestral(
     starts = [plan.layers[layer].starts(len(columns)) for layer in range(last + 1)]
     counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
     units = [values.split(count) for values, count in zip(layers, counts, strict=True)]
-    matrices = [matrix for name, matrix in network.matrices.items() if not name.startswith("U")]
-    packed = {matrix: plan.stairs(matrix).matrices(plan.weights[name]) for name, matrix in network.matrices.items()}
+    packed = {
+        matrix: plan.stairs(matrix).matrices(plan.weights[name])
+        for name, matrix in network.matrices.items()
+        if not name.startswith("U")
+    }
     activation = ACTIVATIONS[network.activation]
     noise = None if uniform is None else columns.noise(uniform).t().contiguous()
     certain = [False] * len(columns) if known is None else known.all(dim=0).tolist()
@@ -172,8 +178,8 @@ def _ancestral(
 
     for j, (low, high) in enumerate(pairwise(plan.cuts.tolist())):
         corners: dict[int, list[tuple[Sequence[Tensor], Tensor, int, list[int]]]] = {}
-        for after, before in matrices:
-            block, weight = plan.stairs((after, before)).blocks[j], packed[after, before][j]
+        for (after, before), weights in packed.items():
+            block, weight = plan.stairs((after, before)).blocks[j], weights[j]
             layers[after][block.first : block.last].addmm_(weight[:, : block.full], layers[before][: block.full])
             rows = weight[:, block.full :].split(counts[after][low:high])
             corner = (rows, layers[before][block.full : block.prefix], block.full, starts[before])
@@ -183,8 +189,8 @@ def _ancestral(
                 if counts[layer][degree] == 0 or (layer == last and certain[degree]):
                     continue
                 now = units[layer][degree]
-                for rows, source, full, before in corners[layer]:
-                    width = before[degree + 1] - full
+                for rows, source, full, begins in corners[layer]:
+                    width = begins[degree + 1] - full
                     if width:
                         now.addmm_(rows[degree - low][:, :width], source[:width])
                 if layer < last:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -85,6 +86,23 @@ class Block(NamedTuple):
     prefix: int
 
 
+class _Piece:
+    """One piece of memory, aligned to 64 bytes, and whether any tensor uses it."""
+
+    def __init__(self, size: int, like: Tensor) -> None:
+        self._owner = np.empty(size * like.element_size() + 64, dtype=np.uint8)
+        start = -self._owner.ctypes.data % 64
+        self.values = self._owner[start : start + size * like.element_size()].view(_NUMPY[like.dtype])
+        self._references = 0
+        self._references = self._count()
+
+    def _count(self) -> int:
+        return sys.getrefcount(self._owner)
+
+    def unused(self) -> bool:
+        return self._count() == self._references
+
+
 class Memory:
     """Large memory that is used again once nobody holds it.
 
@@ -95,24 +113,22 @@ class Memory:
 
     def __init__(self, keep: int = 4) -> None:
         self._keep = keep
-        self._kept: dict[tuple[int, torch.dtype], list[tuple[NDArray[Any], NDArray[Any]]]] = {}
+        self._kept: dict[tuple[int, torch.dtype], list[_Piece]] = {}
+        self._lock = threading.Lock()
 
     def empty(self, *shape: int, like: Tensor) -> Tensor:
         """Uninitialised memory of this shape, with the type and the device of ``like``."""
         size = math.prod(shape)
         if size < 2**14 or like.device.type != "cpu" or like.dtype not in _NUMPY:
             return like.new_empty(shape)
-        kept = self._kept.setdefault((size, like.dtype), [])
-        for owner, values in kept:
-            # Four references, of the list, of the values, of this loop and of the argument: no tensor uses it.
-            if sys.getrefcount(owner) == 4:
-                break
-        else:
-            owner = np.empty(size * like.element_size() + 64, dtype=np.uint8)
-            values = owner[-owner.ctypes.data % 64 :][: size * like.element_size()].view(_NUMPY[like.dtype])
-            kept.append((owner, values))
-            del kept[: -self._keep]
-        return torch.from_numpy(values.reshape(shape))
+        with self._lock:  # nobody else may find the same piece unused
+            kept = self._kept.setdefault((size, like.dtype), [])
+            piece = next((piece for piece in kept if piece.unused()), None)
+            if piece is None:
+                piece = _Piece(size, like)
+                kept.append(piece)
+                del kept[: -self._keep]
+            return torch.from_numpy(piece.values.reshape(shape))
 
     def __deepcopy__(self, memo: object) -> Memory:
         return Memory(self._keep)
@@ -141,7 +157,11 @@ class Staircase:
 
     def __init__(self, before: Sorted, after: Sorted) -> None:
         self.before, self.after = before, after
-        pairs = zip(zip(after.bounds, after.bounds[1:], strict=False), zip(before.bounds, before.bounds[1:], strict=False), strict=True)
+        pairs = zip(
+            zip(after.bounds, after.bounds[1:], strict=False),
+            zip(before.bounds, before.bounds[1:], strict=False),
+            strict=True,
+        )
         self.blocks = tuple(Block(*rows, *columns) for rows, columns in pairs)
         self.rows = [block.last - block.first for block in self.blocks]
         self._sizes = [rows * block.prefix for rows, block in zip(self.rows, self.blocks, strict=True)]
@@ -191,7 +211,9 @@ class Staircase:
         return dense
 
 
-def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool = False) -> Tensor:
+def staircase_product(
+    packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool = False
+) -> Tensor:
     r""":math:`a + (W \odot M)\, x` on sorted units.
 
     Arguments:
@@ -207,7 +229,9 @@ def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase,
 
 class _StaircaseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool) -> Tensor:
+    def forward(
+        ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool
+    ) -> Tensor:
         y = _initial(len(stairs.after), x, add, memory, rowwise)
         for matrix, prefix, part in zip(stairs.matrices(packed), stairs.prefixes, y.split(stairs.rows), strict=True):
             part.addmm_(matrix, x[:prefix])
@@ -216,7 +240,7 @@ class _StaircaseProduct(torch.autograd.Function):
         return y
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         packed, x = ctx.saved_tensors
         stairs: Staircase = ctx.stairs
@@ -263,7 +287,7 @@ class _ComparedProduct(torch.autograd.Function):
         return y
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         weight, x, before, after = ctx.saved_tensors
         dweight = ctx.memory.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
