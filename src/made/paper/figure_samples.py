@@ -1,0 +1,46 @@
+"""The paper's Figure 3: samples, beside their nearest neighbours in the training set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["draw", "nearest"]
+
+
+def nearest(samples: ArrayLike, train: ArrayLike) -> NDArray[np.int64]:
+    """The training row that differs from each sample in the fewest columns, by number.
+
+    Example:
+        >>> nearest([[1, 1, 0]], [[0, 0, 0], [1, 1, 1], [0, 0, 1]])
+        array([1])
+    """
+    left, right = np.asarray(samples, dtype=np.float32), np.asarray(train, dtype=np.float32)
+    differing = left.sum(axis=1)[:, None] + right.sum(axis=1) - 2 * left @ right.T
+    return differing.argmin(axis=1)
+
+
+def draw(samples: ArrayLike, neighbours: ArrayLike, image: tuple[int, int], path: Path, *, per_row: int = 10) -> None:
+    """Write the picture: samples on the left, their neighbours on the right, in the same places."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 5.4), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for axis, rows, title in zip(axes, (samples, neighbours), ("Samples", "Nearest training rows"), strict=True):
+        axis.imshow(_tiles(np.asarray(rows, dtype=np.float32), image, per_row), cmap="gray_r", interpolation="nearest")
+        axis.set_title(title)
+        axis.set_axis_off()
+    figure.savefig(path, dpi=150)
+
+
+def _tiles(rows: NDArray[np.float32], image: tuple[int, int], per_row: int) -> NDArray[np.float32]:
+    """All images on one, a light frame around each."""
+    height, width = image
+    lines = -(-len(rows) // per_row)
+    canvas = np.full((lines * (height + 1) + 1, per_row * (width + 1) + 1), 0.15, dtype=np.float32)
+    for index, row in enumerate(rows):
+        top, left = index // per_row * (height + 1) + 1, index % per_row * (width + 1) + 1
+        canvas[top : top + height, left : left + width] = row.reshape(image)
+    return canvas

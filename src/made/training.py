@@ -1,0 +1,102 @@
+r"""The loop: updates, validation, early stopping.
+
+The paper's procedure: mini-batches, one mask for each update, and after each epoch the likelihood of validation rows
+under the ensemble; when it has not risen for ``patience`` epochs, training ends, and the best weights are kept. The
+order of the rows in epoch e and the mask of update t are functions of (seed, e) and of t.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from made.columns import Rows
+from made.likelihood import log_conditionals, log_prob
+from made.network import Network
+
+__all__ = ["Epoch", "train"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What is known after an epoch; likelihoods are negative, in nats for each row."""
+
+    number: int
+    train_nll: float
+    valid_nll: float
+    best_nll: float
+    seconds: float
+
+
+def train(
+    network: Network,
+    rows: Rows,
+    valid: Rows,
+    *,
+    learning_rate: float = 1e-3,
+    weight_decay: float = 0.0,
+    batch_size: int = 100,
+    max_epochs: int = 500,
+    patience: int = 30,
+    masks: int | None = None,
+    seed: int = 0,
+    report: Callable[[Epoch], None] = lambda epoch: None,
+) -> list[Epoch]:
+    """Train a network by maximum likelihood, with Adam; it ends with the weights of its best epoch.
+
+    Arguments:
+        network: the network.
+        rows: the rows to train on.
+        valid: the rows that choose the epoch.
+        learning_rate, weight_decay: of AdamW.
+        batch_size: the number of rows in an update.
+        max_epochs: the most passes over the rows.
+        patience: the look-ahead: how many epochs without progress are the last.
+        masks: how many masks an unlimited model averages to validate; 16 unless told.
+        seed: the seed of the order of rows, and of dropout.
+        report: called after each epoch.
+
+    Returns:
+        The epochs.
+    """
+    table, hole = network.columns.check(rows, network.c)
+    if hole is not None:
+        raise ValueError("'rows' should have no NaN: to learn from rows with holes is not possible yet.")
+    if len(table) == 0:
+        raise ValueError("'rows' should have at least one row.")
+    optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
+    generator = torch.Generator(table.device)
+    best, best_nll, waited = None, float("inf"), 0
+    history: list[Epoch] = []
+    update, start = 0, time.perf_counter()
+    for number in range(max_epochs):
+        network.train()
+        order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, number, 1]).random_raw(len(table)), kind="stable")
+        total = 0.0
+        for batch in torch.from_numpy(order).to(table.device).split(batch_size):
+            generator.manual_seed(seed + update)
+            optimizer.zero_grad()
+            loss = -log_conditionals(network, table[batch], update, generator=generator).sum(dim=1).mean()
+            loss.backward()
+            optimizer.step()
+            update += 1
+            total += loss.item() * len(batch)
+        if not np.isfinite(total):
+            raise FloatingPointError(f"the loss is not finite in epoch {number}: lower 'learning_rate'.")
+        network.eval()
+        valid_nll = -log_prob(network, valid, masks=masks).mean().item()
+        waited += 1
+        if valid_nll < best_nll:
+            best_nll, waited = valid_nll, 0
+            best = {name: value.clone() for name, value in network.state_dict().items()}
+        history.append(Epoch(number, total / len(table), valid_nll, best_nll, time.perf_counter() - start))
+        report(history[-1])
+        if waited >= patience:
+            break
+    if best is not None:
+        network.load_state_dict(best)
+    return history
