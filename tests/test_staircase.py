@@ -38,8 +38,8 @@ def dense(weight, x, add, before, after):
     return add + (weight * mask) @ x
 
 
-@given(problems(), st.booleans())
-def test_products_and_gradients_equal_the_dense_masked_ones(problem, rowwise) -> None:
+@given(problems())
+def test_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
     before, after, cuts, weight, x, add, slope = problem
     leaves = [weight.clone().requires_grad_(), x.clone().requires_grad_(), add.clone().requires_grad_()]
     expected = dense(*leaves, before, after)
@@ -49,7 +49,7 @@ def test_products_and_gradients_equal_the_dense_masked_ones(problem, rowwise) ->
     for leaf in leaves:
         leaf.grad = None
     degrees = [torch.from_numpy(each).double() for each in (before, after)]
-    y = compared_product(*leaves, *degrees, Memory(), rowwise)
+    y = compared_product(*leaves, *degrees, Memory())
     (y * slope).sum().backward()
     assert torch.allclose(y, expected, rtol=0, atol=1e-12)
     for leaf, gradient in zip(leaves, gradients, strict=True):
@@ -59,7 +59,7 @@ def test_products_and_gradients_equal_the_dense_masked_ones(problem, rowwise) ->
     stairs = Staircase(left, right)
     packed = stairs.pack(weight).requires_grad_()
     x, add = x[left.order].requires_grad_(), add[right.order].requires_grad_()
-    y = staircase_product(packed, x, add, stairs, Memory(), rowwise)
+    y = staircase_product(packed, x, add, stairs, Memory())
     (y * slope[right.order]).sum().backward()
     assert torch.allclose(y, expected[right.order], rtol=0, atol=1e-12)
     assert torch.allclose(stairs.unpack(packed.grad), gradients[0], rtol=0, atol=1e-12)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from made.columns import Binary, Categorical, Column, Columns
     from made.connectivity import Connectivities, Connectivity
-    from made.likelihood import log_conditionals, log_prob, mean_and_interval
+    from made.likelihood import log_conditionals, log_likelihood, log_prob, mean_and_interval
     from made.network import Network
     from made.sampling import sample
 
@@ -23,6 +23,7 @@ __all__ = [
     "Connectivity",
     "Network",
     "log_conditionals",
+    "log_likelihood",
     "log_prob",
     "mean_and_interval",
     "sample",
@@ -31,7 +32,7 @@ __all__ = [
 _ROOMS = {
     **dict.fromkeys(("Binary", "Categorical", "Column", "Columns"), "columns"),
     **dict.fromkeys(("Connectivities", "Connectivity"), "connectivity"),
-    **dict.fromkeys(("log_conditionals", "log_prob", "mean_and_interval"), "likelihood"),
+    **dict.fromkeys(("log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"), "likelihood"),
     "Network": "network",
     "sample": "sampling",
 }

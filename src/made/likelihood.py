@@ -1,21 +1,22 @@
 r"""log p(x): one connectivity, an ensemble, part of a row, one part given another.
 
-Two functions. :func:`log_conditionals` is one pass under one connectivity, differentiable, every factor by itself.
-:func:`log_prob` is the answer of the model, the ensemble: the mean over its connectivities of the *probabilities*,
+:func:`log_conditionals` is one pass under one connectivity, every factor by itself, and :func:`log_likelihood` their
+sum, what training maximises; both are differentiable. :func:`log_prob` is the answer of the model, the ensemble: the
+mean over its connectivities of the *probabilities*,
 
 .. math:: \log p(x) = \log \frac{1}{R} \sum_r p_r(x).
 
-In both, an entry that is NaN is a hole: it is not asked for, and the answer is the likelihood of the others. ``given``
+In all of them, an entry that is NaN is a hole: it is not asked for, and the answer is the likelihood of the others. ``given``
 marks what is conditioned on. A model whose masks are unlimited answers any such question, because any set of columns
 can be put first. One with a finite list answers what its orderings allow, and says so otherwise. Each answer is a
-proper distribution; answers of an any-order model to different questions come from different orderings, and agree only as
-far as training made them (section 4.2 of the paper).
+proper distribution; the answers of an any-order model to different questions come from different orderings, and agree
+only as far as training made them (section 4.2 of the paper).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ from made.connectivity import Connectivity
 from made.network import Network
 from made.plan import Plan
 
-__all__ = ["Question", "log_conditionals", "log_prob", "mean_and_interval"]
+__all__ = ["Question", "log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"]
 
 
 def mean_and_interval(values: Tensor) -> tuple[float, float]:
@@ -53,8 +54,10 @@ class Question:
     given: Tensor | None = None
 
     @classmethod
-    def ask(cls, network: Network, rows: Rows, given: Rows | Sequence[int] | None = None) -> Question:
+    def ask(cls, network: Network, rows: Rows | Question, given: Rows | Sequence[int] | None = None) -> Question:
         """Check the rows and what is given: column numbers, or flags for each column or for each entry."""
+        if isinstance(rows, Question):
+            return rows
         values, hole = network.columns.check(rows, network.c)
         flags = None if given is None else _flags(network, given, len(values)).to(values.device)
         if flags is not None and hole is not None and (flags & hole).any():
@@ -108,7 +111,7 @@ def _flags(network: Network, given: Rows | Sequence[int], rows: int) -> Tensor:
 
 def log_conditionals(
     network: Network,
-    rows: Rows,
+    rows: Rows | Question,
     connectivity: int | Connectivity | Sequence[int] = 0,
     *,
     given: Rows | Sequence[int] | None = None,
@@ -116,12 +119,11 @@ def log_conditionals(
 ) -> Tensor:
     """log p(x_d | x_<d) of each entry under one connectivity, by one pass: the factors whose sum is log p(x).
 
-    Differentiable: this is what training maximises. Shapes: (rows, columns) to (rows, columns); 0 for an entry that is
-    a hole or given.
+    Shapes: (rows, columns) to (rows, columns); 0 for an entry that is a hole or given.
 
     Arguments:
         network: the network.
-        rows: the rows.
+        rows: the rows; or a question about rows, which is checked already.
         connectivity: a connectivity or its number; or a number for each row, which takes a pass for each that differs.
         given: what is conditioned on, as column numbers or flags.
         generator: the random numbers of dropout, if the network is in training mode.
@@ -133,9 +135,33 @@ def log_conditionals(
         True
     """
     question = Question.ask(network, rows, given)
+    return _grouped(network, question, connectivity, lambda plan, factors: plan.restore(factors), generator)
+
+
+def log_likelihood(
+    network: Network,
+    rows: Rows | Question,
+    connectivity: int | Connectivity | Sequence[int] = 0,
+    *,
+    given: Rows | Sequence[int] | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """log p of each row under one connectivity: the sum of :func:`log_conditionals`, with the same arguments."""
+    question = Question.ask(network, rows, given)
+    return _grouped(network, question, connectivity, lambda plan, factors: factors.sum(dim=1), generator)
+
+
+def _grouped(
+    network: Network,
+    question: Question,
+    connectivity: int | Connectivity | Sequence[int],
+    finish: Callable[[Plan, Tensor], Tensor],
+    generator: torch.Generator | None,
+) -> Tensor:
+    """One pass for each connectivity, its factors finished, and the rows put together again."""
     if isinstance(connectivity, (int, Connectivity)):
         plan = network.plan(connectivity)
-        return plan.restore(_factors(network, plan, question, network.training, generator))
+        return finish(plan, _factors(network, plan, question, network.training, generator))
     numbers = torch.as_tensor(connectivity)
     if numbers.shape != (len(question),):
         raise ValueError(f"'connectivity' should have {len(question)} numbers, one for each row.")
@@ -143,7 +169,7 @@ def log_conditionals(
     for number in numbers.unique().tolist():
         which = (numbers == number).nonzero().squeeze(1)
         plan, some = network.plan(number), question[which.to(question.values.device)]
-        parts.append(plan.restore(_factors(network, plan, some, network.training, generator)))
+        parts.append(finish(plan, _factors(network, plan, some, network.training, generator)))
         order.append(which)
     return torch.cat(parts).index_select(0, torch.cat(order).argsort().to(question.values.device))
 

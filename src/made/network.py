@@ -232,16 +232,16 @@ class Network(nn.Module):
         x = h = x.t()
         for layer in range(1, self.depth + 1):
             add = self.add(plan, layer, seen, first)
-            y = ACTIVATIONS[self.activation](plan.product((layer, layer - 1), plan.weights[f"W{layer}"], h, add, False))
+            y = ACTIVATIONS[self.activation](plan.product((layer, layer - 1), plan.weights[f"W{layer}"], h, add))
             if dropout and self.dropout:
                 keep = torch.empty_like(y).bernoulli_(1 - self.dropout, generator=generator)
                 y = y * keep.div_(1 - self.dropout)
             h = h + y if self.joined(layer) else y
         last = self.depth + 1
-        y = plan.product((last, self.depth), plan.weights["V"], h, self.add(plan, last, seen, first), True)
+        y = plan.product((last, self.depth), plan.weights["V"], h, self.add(plan, last, seen, first))
         if self.direct:
-            y = plan.product((last, 0), plan.weights["A"], x, y, True)
-        return y.t()
+            y = plan.product((last, 0), plan.weights["A"], x, y)
+        return y.t().contiguous()
 
     def _parameter(self, name: str) -> nn.Parameter:
         parameter = self._parameters[name]
@@ -285,7 +285,7 @@ class Network(nn.Module):
         add = plan.sort(layer, self._parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
         if self.conditioning:
             ones = seen if layer == 1 else add.new_ones(self.sizes[layer - 1], 1)
-            add = plan.product(self.matrices[f"U{layer}"], plan.weights[f"U{layer}"], ones, add, False)
+            add = plan.product(self.matrices[f"U{layer}"], plan.weights[f"U{layer}"], ones, add)
         return add + first[layer] if layer in first else add
 
     def _pack(self, name: str, dense: Tensor) -> Tensor:

@@ -43,10 +43,10 @@ class Plan:
         degrees = _degrees(columns, connectivity)
         self._degrees = {layer: torch.from_numpy(each).to(like) for layer, each in degrees.items()}
 
-    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor, rowwise: bool) -> Tensor:
+    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
         """``add`` plus the masked product of ``weight`` with ``x``."""
         after, before = matrix
-        return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.memory, rowwise)
+        return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.memory)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:
         """Units of a layer (the first axis) from their own order to that of the pass."""
@@ -84,8 +84,8 @@ class SortedPlan(Plan):
             self._stairs[matrix] = Staircase(self.layers[before], self.layers[after])
         return self._stairs[matrix]
 
-    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor, rowwise: bool) -> Tensor:
-        return staircase_product(weight, x, add, self.stairs(matrix), self.memory, rowwise)
+    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
+        return staircase_product(weight, x, add, self.stairs(matrix), self.memory)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:
         return units.index_select(0, self.layers[layer].order)

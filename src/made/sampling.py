@@ -178,12 +178,13 @@ def _ancestral(
 
     for j, (low, high) in enumerate(pairwise(plan.cuts.tolist())):
         corners: dict[int, list[tuple[Sequence[Tensor], Tensor, int, list[int]]]] = {}
-        for (after, before), weights in packed.items():
-            block, weight = plan.stairs((after, before)).blocks[j], weights[j]
-            layers[after][block.first : block.last].addmm_(weight[:, : block.full], layers[before][: block.full])
-            rows = weight[:, block.full :].split(counts[after][low:high])
-            corner = (rows, layers[before][block.full : block.prefix], block.full, starts[before])
-            corners.setdefault(after, []).append(corner)
+        for (after, before), blocks in packed.items():
+            block, weight = blocks[j]
+            full = block.corner_before.start
+            if not plan.stairs((after, before)).by_columns:
+                layers[after][block.after].addmm_(weight[:, :full], layers[before][:full])
+            rows = block.corner(weight).split(counts[after][low:high])
+            corners.setdefault(after, []).append((rows, layers[before][block.corner_before], full, starts[before]))
         for degree in range(low, high):
             for layer in range(1, last + 1):
                 if counts[layer][degree] == 0 or (layer == last and certain[degree]):
@@ -211,4 +212,9 @@ def _ancestral(
             if first and known is not None:
                 code = code * ~known[:, degree, None]
             units[0][degree + 1].copy_(code.t())
+        for (after, before), blocks in packed.items():
+            if plan.stairs((after, before)).by_columns:
+                block, weight = blocks[j]
+                height = block.corner_after.stop - block.corner_after.start
+                layers[after][block.corner_after.stop :].addmm_(weight[height:], layers[before][block.before])
     return torch.stack(drawn, dim=1)

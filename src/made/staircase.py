@@ -8,9 +8,10 @@ same for every layer, and the matrix becomes block lower triangular::
     range 1   [ full | corner]
     range 2   [ full   full | corner]
 
-A row of blocks, up to and including its corner, is one contiguous matrix: the *packed* form of the weights stores
-these, one behind the other, and nothing else. What is above them takes no memory and no time. Inside the corners, the
-mask is made when it is needed, by comparing degrees.
+A row of blocks, up to and including its corner, is one contiguous matrix (or, where the matrix is wide and low, so is a
+column of blocks from its corner down): the *packed* form of the weights stores these, one behind the other, and
+nothing else. What is above the stairs takes no memory and no time. Inside the corners, the mask is made when it is
+needed, by comparing degrees.
 
 A matrix that serves one connectivity only is stored packed, and :func:`staircase_product` trains it. One that serves
 many is stored in full, with its units in their own order: :func:`compared_product` trains it, a few rows at a time,
@@ -23,6 +24,7 @@ import math
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +45,7 @@ def cut_degrees(columns: int, widest: int) -> Integers:
     More ranges leave less waste in the corners (one part in as many of all that is done), but products of a few rows
     are slow: some 200 rows each, and at most 16 ranges, measured best on two cores.
     """
-    ranges = max(1, min(16, widest // 200, columns))
+    ranges = max(1, min(16, widest // 190, columns))
     return np.round(np.linspace(0, columns, ranges + 1)).astype(np.int64)
 
 
@@ -77,13 +79,19 @@ class Sorted:
 
 
 class Block(NamedTuple):
-    """A row of blocks: units ``first`` to ``last`` see all of the ``full`` first units of the layer before, and
-    through the corner some of those up to ``prefix``."""
+    """Neighbouring blocks that are one matrix: which units it leads to and from, and the same of its corner."""
 
-    first: int
-    last: int
-    full: int
-    prefix: int
+    after: slice
+    before: slice
+    corner_after: slice
+    corner_before: slice
+
+    def corner(self, matrix: Tensor) -> Tensor:
+        """The corner of the matrix."""
+        rows, columns = self.corner_after.start - self.after.start, self.corner_before.start - self.before.start
+        height = self.corner_after.stop - self.corner_after.start
+        width = self.corner_before.stop - self.corner_before.start
+        return matrix[rows : rows + height, columns : columns + width]
 
 
 class _Piece:
@@ -146,8 +154,8 @@ class Staircase:
         >>> before = Sorted(np.array([4, 1, 3, 2]), cuts, torch.empty(0))
         >>> after = Sorted(np.array([3, 0, 2, 1]), cuts, torch.empty(0))
         >>> stairs = Staircase(before, after)
-        >>> stairs.blocks
-        (Block(first=0, last=2, full=0, prefix=1), Block(first=2, last=4, full=1, prefix=3))
+        >>> [(block.after, block.before) for block in stairs.blocks]
+        [(slice(0, 2, None), slice(0, 1, None)), (slice(2, 4, None), slice(0, 3, None))]
         >>> stairs.unpack(stairs.pack(torch.ones(4, 4)))
         tensor([[0., 1., 1., 1.],
                 [0., 0., 0., 0.],
@@ -157,63 +165,65 @@ class Staircase:
 
     def __init__(self, before: Sorted, after: Sorted) -> None:
         self.before, self.after = before, after
-        pairs = zip(
-            zip(after.bounds, after.bounds[1:], strict=False),
-            zip(before.bounds, before.bounds[1:], strict=False),
-            strict=True,
-        )
-        self.blocks = tuple(Block(*rows, *columns) for rows, columns in pairs)
-        self.rows = [block.last - block.first for block in self.blocks]
-        self._sizes = [rows * block.prefix for rows, block in zip(self.rows, self.blocks, strict=True)]
+        # Rows of blocks, or columns of them: whichever are less narrow, because products of narrow ones are slow.
+        self.by_columns = len(before) > len(after)
+        blocks = []
+        for (first, last), (full, prefix) in zip(pairwise(after.bounds), pairwise(before.bounds), strict=True):
+            corner = slice(first, last), slice(full, prefix)
+            if self.by_columns:
+                blocks.append(Block(slice(first, len(after)), slice(full, prefix), *corner))
+            else:
+                blocks.append(Block(slice(first, last), slice(0, prefix), *corner))
+        self.blocks = tuple(blocks)
+        self._shapes = [(b.after.stop - b.after.start, b.before.stop - b.before.start) for b in blocks]
+        self._sizes = [rows * columns for rows, columns in self._shapes]
         self.size = sum(self._sizes)
-        self.prefixes = [block.prefix for block in self.blocks]
         self._mask: Tensor | None = None
 
-    def matrices(self, packed: Tensor) -> list[Tensor]:
-        """The weights of each row of blocks as a matrix, a view into the packed form."""
+    def matrices(self, packed: Tensor) -> list[tuple[Block, Tensor]]:
+        """Each block with its weights as a matrix, a view into the packed form."""
         parts = packed.split(self._sizes)
-        return [part.view(rows, prefix) for part, rows, prefix in zip(parts, self.rows, self.prefixes, strict=True)]
+        views = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return list(zip(self.blocks, views, strict=True))
 
     def mask_corners_(self, packed: Tensor) -> Tensor:
         """Set to zero, in place, what the mask forbids."""
         if packed.numel() > 2**20:
-            for block, matrix in zip(self.blocks, self.matrices(packed), strict=True):
+            for block, matrix in self.matrices(packed):
                 self._mask_corner_(block, matrix)
             return packed
         if self._mask is None:  # for a small matrix, to look at each corner takes longer than to do it all
             self._mask = torch.ones_like(packed)
-            for block, matrix in zip(self.blocks, self.matrices(self._mask), strict=True):
+            for block, matrix in self.matrices(self._mask):
                 self._mask_corner_(block, matrix)
         return packed.mul_(self._mask)
 
     def _mask_corner_(self, block: Block, matrix: Tensor) -> None:
-        after, before = self.after.degrees[block.first : block.last], self.before.degrees[block.full : block.prefix]
-        corner = matrix[:, block.full :]
+        corner = block.corner(matrix)
+        after, before = self.after.degrees[block.corner_after], self.before.degrees[block.corner_before]
         # Written as 0.0 and 1.0 at once: multiplying by booleans is three times as slow.
         corner.mul_(torch.ge(after[:, None], before, out=torch.empty_like(corner)))
 
     def pack(self, dense: Tensor) -> Tensor:
         """The packed form of a matrix over units in their own order. Shapes: (after, before) to (size,)."""
-        packed, memory = dense.new_empty(self.size), Memory()
-        for block, matrix in zip(self.blocks, self.matrices(packed), strict=True):
-            rows = memory.empty(len(matrix), len(self.before), like=dense)
-            torch.index_select(dense, 0, self.after.order[block.first : block.last], out=rows)
-            torch.index_select(rows, 1, self.before.order[: block.prefix], out=matrix)
-            del rows
+        packed = dense.new_empty(self.size)
+        for block, matrix in self.matrices(packed):
+            rows, columns = self.after.order[block.after], self.before.order[block.before]
+            if self.by_columns:
+                torch.index_select(dense.index_select(1, columns), 0, rows, out=matrix)
+            else:
+                torch.index_select(dense.index_select(0, rows), 1, columns, out=matrix)
         return self.mask_corners_(packed)
 
     def unpack(self, packed: Tensor) -> Tensor:
         """The inverse of :meth:`pack`, with zeros where the mask forbids. Shapes: (size,) to (after, before)."""
         dense = packed.new_zeros(len(self.after), len(self.before))
-        allowed = self.mask_corners_(packed.clone())
-        for block, matrix in zip(self.blocks, self.matrices(allowed), strict=True):
-            dense[self.after.order[block.first : block.last, None], self.before.order[: block.prefix]] = matrix
+        for block, matrix in self.matrices(self.mask_corners_(packed.clone())):
+            dense[self.after.order[block.after, None], self.before.order[block.before]] = matrix
         return dense
 
 
-def staircase_product(
-    packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool = False
-) -> Tensor:
+def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory) -> Tensor:
     r""":math:`a + (W \odot M)\, x` on sorted units.
 
     Arguments:
@@ -223,18 +233,16 @@ def staircase_product(
         stairs: the shape of M.
         memory: where results and gradients are put.
     """
-    product: Tensor = _StaircaseProduct.apply(packed, x, add, stairs, memory, rowwise)  # type: ignore[no-untyped-call]
+    product: Tensor = _StaircaseProduct.apply(packed, x, add, stairs, memory)  # type: ignore[no-untyped-call]
     return product
 
 
 class _StaircaseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory, rowwise: bool
-    ) -> Tensor:
-        y = _initial(len(stairs.after), x, add, memory, rowwise)
-        for matrix, prefix, part in zip(stairs.matrices(packed), stairs.prefixes, y.split(stairs.rows), strict=True):
-            part.addmm_(matrix, x[:prefix])
+    def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory) -> Tensor:
+        y = memory.empty(len(stairs.after), x.shape[1], like=x).copy_(add)
+        for block, matrix in stairs.matrices(packed):
+            y[block.after].addmm_(matrix, x[block.before])
         ctx.save_for_backward(packed, x)
         ctx.stairs, ctx.memory, ctx.constant = stairs, memory, add.shape[1] == 1
         return y
@@ -243,24 +251,20 @@ class _StaircaseProduct(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         packed, x = ctx.saved_tensors
-        stairs: Staircase = ctx.stairs
-        parts = dy.split(stairs.rows)
         dpacked = dx = None
         if ctx.needs_input_grad[0]:
-            dpacked = ctx.memory.empty(stairs.size, like=packed)
-            for matrix, prefix, part in zip(stairs.matrices(dpacked), stairs.prefixes, parts, strict=True):
-                torch.mm(part, x[:prefix].t(), out=matrix)
-            stairs.mask_corners_(dpacked)
+            dpacked = ctx.memory.empty(ctx.stairs.size, like=packed)
+            for block, matrix in ctx.stairs.matrices(dpacked):
+                torch.mm(dy[block.after], x[block.before].t(), out=matrix)
+            ctx.stairs.mask_corners_(dpacked)
         if ctx.needs_input_grad[1]:
             dx = ctx.memory.empty(*x.shape, like=x).zero_()
-            for matrix, prefix, part in zip(stairs.matrices(packed), stairs.prefixes, parts, strict=True):
-                dx[:prefix].addmm_(matrix.t(), part)
-        return dpacked, dx, _gradient_of_add(ctx, dy), None, None, None
+            for block, matrix in ctx.stairs.matrices(packed):
+                dx[block.before].addmm_(matrix.t(), dy[block.after])
+        return dpacked, dx, _gradient_of_add(ctx, dy), None, None
 
 
-def compared_product(
-    weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory, rowwise: bool = False
-) -> Tensor:
+def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory) -> Tensor:
     r""":math:`a + (W \odot M)\, x` on units in their own order, M being made from degrees a few rows at a time.
 
     Arguments:
@@ -270,16 +274,16 @@ def compared_product(
         before, after: the degrees of the units of both layers, in the type of W.
         memory: where results and gradients are put.
     """
-    product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, memory, rowwise)  # type: ignore[no-untyped-call]
+    product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, memory)  # type: ignore[no-untyped-call]
     return product
 
 
 class _ComparedProduct(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory, rowwise: bool
+        ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory
     ) -> Tensor:
-        y = _initial(len(after), x, add, memory, rowwise)
+        y = memory.empty(len(after), x.shape[1], like=x).copy_(add)
         for rows, mask in _strips(before, after, memory):
             y[rows].addmm_(mask.mul_(weight[rows]), x)
         ctx.save_for_backward(weight, x, before, after)
@@ -298,7 +302,7 @@ class _ComparedProduct(torch.autograd.Function):
                 dweight[rows].mul_(mask)
             if dx is not None:
                 dx.addmm_(mask.mul_(weight[rows]).t(), dy[rows])
-        return dweight, dx, _gradient_of_add(ctx, dy), None, None, None, None
+        return dweight, dx, _gradient_of_add(ctx, dy), None, None, None
 
 
 def _strips(before: Tensor, after: Tensor, memory: Memory) -> Iterator[tuple[slice, Tensor]]:
@@ -314,9 +318,3 @@ def _gradient_of_add(ctx: Any, dy: Tensor) -> Tensor | None:
     if not ctx.needs_input_grad[2]:
         return None
     return dy.sum(1, keepdim=True) if ctx.constant else dy
-
-
-def _initial(units: int, x: Tensor, add: Tensor, memory: Memory, rowwise: bool) -> Tensor:
-    shape = (x.shape[1], units) if rowwise else (units, x.shape[1])
-    y = memory.empty(*shape, like=x)
-    return (y.t() if rowwise else y).copy_(add)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from made.columns import Rows
-from made.likelihood import log_conditionals, log_prob
+from made.likelihood import Question, log_likelihood, log_prob
 from made.network import Network
 
 __all__ = ["Epoch", "train"]
@@ -63,24 +63,24 @@ def train(
     Returns:
         The epochs.
     """
-    table, hole = network.columns.check(rows, network.c)
-    if hole is not None:
+    data = Question.ask(network, rows)
+    if data.observed is not None:
         raise ValueError("'rows' should have no NaN: to learn from rows with holes is not possible yet.")
-    if len(table) == 0:
+    if len(data) == 0:
         raise ValueError("'rows' should have at least one row.")
     optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-    generator = torch.Generator(table.device)
+    generator = torch.Generator(data.values.device)
     best, best_nll, waited = None, float("inf"), 0
     history: list[Epoch] = []
     update, start = 0, time.perf_counter()
     for number in range(max_epochs):
         network.train()
-        order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, number, 1]).random_raw(len(table)), kind="stable")
+        order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, number, 1]).random_raw(len(data)), kind="stable")
         total = 0.0
-        for batch in torch.from_numpy(order).to(table.device).split(batch_size):
+        for batch in torch.from_numpy(order).to(data.values.device).split(batch_size):
             generator.manual_seed(seed + update)
             optimizer.zero_grad()
-            loss = -log_conditionals(network, table[batch], update, generator=generator).sum(dim=1).mean()
+            loss = -log_likelihood(network, data[batch], update, generator=generator).mean()
             loss.backward()
             optimizer.step()
             update += 1
@@ -93,7 +93,7 @@ def train(
         if valid_nll < best_nll:
             best_nll, waited = valid_nll, 0
             best = {name: value.clone() for name, value in network.state_dict().items()}
-        history.append(Epoch(number, total / len(table), valid_nll, best_nll, time.perf_counter() - start))
+        history.append(Epoch(number, total / len(data), valid_nll, best_nll, time.perf_counter() - start))
         report(history[-1])
         if waited >= patience:
             break

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 __all__ = ["BernoulliMixture"]
 
@@ -56,7 +55,7 @@ class BernoulliMixture:
                     break
                 last = score
                 joint = _joint(prior, mean, rows)
-                responsibility = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+                responsibility = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
                 if components == 1:
                     break
         return self
@@ -73,5 +72,5 @@ def _joint(prior: Floats, mean: Floats, rows: Floats) -> Floats:
 
 
 def _log_prob(prior: Floats, mean: Floats, rows: Floats) -> Floats:
-    log_prob: Floats = logsumexp(_joint(prior, mean, rows), axis=1)
+    log_prob: Floats = np.logaddexp.reduce(_joint(prior, mean, rows), axis=1)
     return log_prob

@@ -19,7 +19,8 @@ def nearest(samples: ArrayLike, train: ArrayLike) -> NDArray[np.int64]:
     """
     left, right = np.asarray(samples, dtype=np.float32), np.asarray(train, dtype=np.float32)
     differing = left.sum(axis=1)[:, None] + right.sum(axis=1) - 2 * left @ right.T
-    return differing.argmin(axis=1)
+    numbers: NDArray[np.int64] = differing.argmin(axis=1)
+    return numbers
 
 
 def draw(samples: ArrayLike, neighbours: ArrayLike, image: tuple[int, int], path: Path, *, per_row: int = 10) -> None:

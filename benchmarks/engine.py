@@ -1,0 +1,274 @@
+"""`make bench`: the engine beside zuko and a textbook implementation, in one process, interleaved.
+
+Every figure is a ratio of times that were taken one after the other, repeated; it is reported as the median over the
+repeats with its quartiles, because machines are shared and noisy. The limit is what the multiply-adds of the unmasked
+weights take at the rate of dense products of the same shapes, measured in the same run, and for a training step one
+sweep of the optimiser over as many numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks import peers
+from made import Connectivities, Network, log_likelihood, log_prob, sample
+
+ROOT = Path(__file__).parent.parent
+COLUMNS, ROWS, THREADS = 784, 100, 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of work on a network: the ratio to reach, or for samples the passes not to exceed."""
+
+    work: str
+    hidden_sizes: tuple[int, ...]
+    masks: int
+    target: float | None
+    repeats: int
+
+    @property
+    def name(self) -> str:
+        network = f"{len(self.hidden_sizes)} x {self.hidden_sizes[0]}"
+        return f"{self.work}, {'one mask' if self.masks == 1 else f'{self.masks} masks'}, {network}"
+
+
+CASES = [
+    Case("log p", (500,), 1, None, 60),
+    Case("log p", (8000,), 1, 2, 25),
+    Case("log p", (8000, 8000), 1, 3, 15),
+    Case("training step", (500,), 1, 1.5, 100),
+    Case("training step", (8000,), 1, 2.5, 25),
+    Case("training step", (8000, 8000), 1, 4, 15),
+    Case("training step", (500,), 32, 1.5, 100),
+    Case("training step", (8000, 8000), 32, 1.3, 11),
+    Case("100 samples", (8000, 8000), 1, 2.5, 9),
+    Case("100 samples", (8000,), 1, 6, 11),
+    Case("100 samples", (500,), 1, 25, 21),
+]
+
+
+def interleave(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    """The seconds of each, repeated in turn; two rounds before are not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(repeats + 2):
+        for name, function in work.items():
+            start = time.perf_counter()
+            function()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: each[2:] for name, each in seconds.items()}
+
+
+def summary(values: list[float]) -> dict[str, float]:
+    """The median and the quartiles."""
+    low, _, high = statistics.quantiles(values, n=4)
+    return {"median": statistics.median(values), "low": low, "high": high}
+
+
+def stepper(network: torch.nn.Module, loss: Callable[[int], torch.Tensor]) -> Callable[[], None]:
+    """A training step with Adagrad, fused, the same for all; each call is the next update."""
+    optimizer = torch.optim.Adagrad(network.parameters(), lr=0.01, fused=True)
+    update = 0
+
+    def step() -> None:
+        nonlocal update
+        optimizer.zero_grad()
+        loss(update).backward()
+        optimizer.step()
+        update += 1
+
+    return step
+
+
+def limit(case: Case, family: Connectivities) -> dict[str, Callable[[], object]]:
+    """The pieces of the limit, to be timed with the rest: dense products in place, and a sweep of the optimiser."""
+    sizes = (COLUMNS, *case.hidden_sizes, COLUMNS)
+    pieces: dict[str, Callable[[], object]] = {}
+    unmasked = 0
+    for layer, mask in enumerate(family[0].masks()):
+        weight = torch.randn(sizes[layer + 1], sizes[layer])
+        x, y = torch.randn(sizes[layer], ROWS), torch.randn(sizes[layer + 1], ROWS)
+        share = float(mask.mean())
+        unmasked += int(mask.sum())
+        pieces[f"{share} product {layer}"] = lambda w=weight, x=x, y=y: torch.mm(w, x, out=y)
+        if case.work == "training step":
+            slope = torch.empty_like(weight)
+            pieces[f"{share} weights {layer}"] = lambda w=slope, x=x, y=y: torch.mm(y, x.t(), out=w)
+            if layer:
+                pieces[f"{share} units {layer}"] = lambda w=weight, x=x, y=y: torch.mm(w.t(), y, out=x)
+    if case.work == "training step":
+        flat = torch.nn.Parameter(torch.randn(unmasked))
+        flat.grad = torch.randn(unmasked)
+        pieces["1.0 optimiser"] = torch.optim.Adagrad([flat], lr=0.01, fused=True).step
+    return pieces
+
+
+def run(case: Case) -> dict[str, Any]:
+    """Measure a case."""
+    family = Connectivities(COLUMNS, case.hidden_sizes, masks=case.masks, ordering="random")
+    network = Network(COLUMNS, family)
+    rows = (torch.rand(ROWS, COLUMNS) < 0.2).float()
+    others = {
+        "textbook": peers.textbook(COLUMNS, case.hidden_sizes),
+        "zuko": peers.zuko_mlp(COLUMNS, case.hidden_sizes),
+    }
+    connectivities = [family[number] for number in range(case.masks)]
+    for other in others.values():
+        peers.set_masks(other, connectivities[0])
+
+    def peer_loss(other: torch.nn.Sequential, update: int) -> torch.Tensor:
+        if case.masks > 1:
+            peers.set_masks(other, connectivities[update % case.masks])
+        return -peers.log_prob(other, rows).mean()
+
+    if case.work == "training step":
+        work = {"made": stepper(network, lambda t: -log_likelihood(network, rows, t).mean())}
+        for name, other in others.items():
+            work[name] = stepper(other, lambda t, other=other: peer_loss(other, t))
+    else:
+        work = {"made": lambda: log_prob(network, rows)}
+        for name, other in others.items():
+            work[name] = torch.no_grad()(lambda other=other: peers.log_prob(other, rows))
+    result: dict[str, Any] = {"name": case.name, "target": case.target}
+    if case.work == "100 samples":
+        work["samples"] = lambda: sample(network, ROWS, generator=0)
+        seconds = interleave(work, case.repeats)
+        fastest = min(others, key=lambda name: statistics.median(seconds[name]))
+        passes = [draw / once for draw, once in zip(seconds["samples"], seconds["made"], strict=True)]
+        peer = [COLUMNS * once / draw for draw, once in zip(seconds["samples"], seconds[fastest], strict=True)]
+        result |= {
+            "passes": summary(passes),
+            "reached": statistics.median(passes) <= (case.target or 0),
+            "times_as_fast_as_784_passes_of_the_faster_peer": summary(peer),
+            "faster_peer": fastest,
+            "seconds": {"made": statistics.median(seconds["samples"]), "log p": statistics.median(seconds["made"])},
+        }
+        return result
+    seconds = interleave(work | limit(case, family), case.repeats)
+    fastest = min(others, key=lambda name: statistics.median(seconds[name]))
+    ratios = [theirs / ours for theirs, ours in zip(seconds[fastest], seconds["made"], strict=True)]
+    least = np.sum([np.multiply(float(k.split()[0]), v) for k, v in seconds.items() if k[0].isdigit()], axis=0)
+    result |= {
+        "ratio": summary(ratios),
+        "reached": case.target is None or statistics.median(ratios) >= case.target,
+        "faster_peer": fastest,
+        "times_the_limit": summary([ours / low for ours, low in zip(seconds["made"], least, strict=True)]),
+        "seconds": {name: statistics.median(seconds[name]) for name in work} | {"limit": float(np.median(least))},
+    }
+    return result
+
+
+def machine() -> dict[str, object]:
+    """What it was measured on."""
+    model = platform.processor()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), model)
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "threads": THREADS,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
+def document(results: dict[str, Any]) -> str:
+    """The page for the documentation."""
+    spread = lambda each, digits=1: (
+        f"{each['median']:.{digits}f} ({each['low']:.{digits}f} to {each['high']:.{digits}f})"
+    )  # noqa: E731
+    lines = [
+        "# Speed",
+        "",
+        "Made by `make bench`; the numbers are in `results/bench.json`. Two threads, float32, 784 columns, 100 rows, in",
+        "one process, interleaved and repeated: medians, with quartiles in brackets. A training step is forward,",
+        "backward and Adagrad (fused, for all). The peers are a textbook masked layer (W times a stored mask in each",
+        "pass, in `benchmarks/peers.py`) and zuko's `MaskedMLP`; a ratio is to the faster of the two. The limit is the",
+        "multiply-adds of unmasked weights at the rate of dense products of the same shapes, measured in the same run,",
+        "plus for a step one sweep of the optimiser over as many numbers.",
+        "",
+        "| work | times as fast as the faster peer | at least | times the limit | seconds: made, textbook, zuko |",
+        "|---|---:|---:|---:|---|",
+    ]
+    for case in results["cases"]:
+        if "ratio" in case:
+            seconds = ", ".join(f"{case['seconds'][name]:.4f}" for name in ("made", "textbook", "zuko"))
+            target = "" if case["target"] is None else f"{case['target']:g}" + ("" if case["reached"] else " (missed)")
+            row = [case["name"], spread(case["ratio"]), target, spread(case["times_the_limit"]), seconds]
+            lines.append(f"| {' | '.join(row)} |")
+    lines += [
+        "",
+        "| samples | passes of our own log p on 100 rows | at most | times as fast as 784 passes of the faster peer |",
+        "|---|---:|---:|---:|",
+    ]
+    for case in results["cases"]:
+        if "passes" in case:
+            target = f"{case['target']:g}" + ("" if case["reached"] else " (missed)")
+            peer = spread(case["times_as_fast_as_784_passes_of_the_faster_peer"], 0)
+            lines.append(f"| {case['name']} | {spread(case['passes'])} | {target} | {peer} |")
+    memory, where = results["memory"], results["machine"]
+    lines += [
+        "",
+        f"Memory: a training step of 784-8000-8000-784 cycling 32 masks peaks at "
+        f"{memory['times_the_parameters']:.1f} times the bytes of its parameters above what importing torch takes "
+        f"({memory['peak_bytes_above_import'] / 1e9:.2f} GB for {memory['parameter_bytes'] / 1e9:.2f} GB of "
+        f"parameters). The list of 32 masks itself takes {memory['bytes_of_the_list_of_masks']} bytes; stored, the "
+        f"masks would take {memory['bytes_of_the_same_masks_stored'] / 1e9:.1f} GB.",
+        "",
+        f"Measured on: {where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}, "
+        f"torch {where['torch']} ({where['vector_instructions']}).",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", help="run the cases whose name has this in it, and write no files")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    options = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(0)
+    cases = [case for case in CASES if not options.only or options.only in case.name]
+    results: dict[str, Any] = {"machine": machine(), "cases": []}
+    console = Console(stderr=True)
+    with Progress(console=console) as progress:
+        task = progress.add_task("measuring", total=len(cases) + 1)
+        for case in cases:
+            progress.update(task, description=case.name)
+            results["cases"].append(run(case))
+            progress.advance(task)
+        progress.update(task, description="memory")
+        output = subprocess.run(
+            [sys.executable, "-m", "benchmarks.memory"], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+        results["memory"] = json.loads(output)
+        progress.advance(task)
+    if not options.only:
+        (ROOT / "results").mkdir(exist_ok=True)
+        (ROOT / "results" / "bench.json").write_text(json.dumps(results, indent=2) + "\n")
+        (ROOT / "docs" / "speed.md").write_text(document(results))
+    print(json.dumps(results, indent=2) if options.json else document(results))
+
+
+if __name__ == "__main__":
+    main()
