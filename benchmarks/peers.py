@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 import zuko.nn
 from torch import Tensor, nn
@@ -27,7 +29,7 @@ def textbook(columns: int, hidden_sizes: tuple[int, ...]) -> nn.Sequential:
     """A masked autoencoder of such layers."""
     sizes = (columns, *hidden_sizes, columns)
     layers: list[nn.Module] = []
-    for before, after in zip(sizes, sizes[1:], strict=False):
+    for before, after in pairwise(sizes):
         layers += [MaskedLinear(before, after), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
@@ -42,7 +44,7 @@ def set_masks(peer: nn.Sequential, connectivity: Connectivity) -> None:
     """Rebuild the stored masks."""
     layers = [layer for layer in peer if hasattr(layer, "mask")]
     degrees = [torch.from_numpy(each) for each in connectivity.degrees]
-    for layer, before, after in zip(layers, degrees, degrees[1:], strict=False):
+    for layer, (before, after) in zip(layers, pairwise(degrees), strict=True):
         layer.mask.copy_(after[:, None] >= before[None, :])
 
 

@@ -95,7 +95,7 @@ class Binary(Column):
         return (2 * values - 1 if self.signed else values).unsqueeze(-1)
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
-        return -F.binary_cross_entropy_with_logits(units.squeeze(-1), values, reduction="none")
+        return F.binary_cross_entropy_with_logits(units.squeeze(-1), values, reduction="none").neg_()
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         return (units.squeeze(-1) > noise).to(units.dtype)

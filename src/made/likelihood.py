@@ -6,11 +6,11 @@ mean over its connectivities of the *probabilities*,
 
 .. math:: \log p(x) = \log \frac{1}{R} \sum_r p_r(x).
 
-In all of them, an entry that is NaN is a hole: it is not asked for, and the answer is the likelihood of the others. ``given``
-marks what is conditioned on. A model whose masks are unlimited answers any such question, because any set of columns
-can be put first. One with a finite list answers what its orderings allow, and says so otherwise. Each answer is a
-proper distribution; the answers of an any-order model to different questions come from different orderings, and agree
-only as far as training made them (section 4.2 of the paper).
+In all of them, an entry that is NaN is a hole: it is not asked for, and the answer is the likelihood of the others.
+``given`` marks what is conditioned on. A model whose masks are unlimited answers any such question, because any set of
+columns can be put first. One with a finite list answers what its orderings allow, and says so otherwise. Each answer
+is a proper distribution; the answers of an any-order model to different questions come from different orderings, and
+agree only as far as training made them (section 4.2 of the paper).
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class Network(nn.Module):
                     weights[name] = stairs.pack(weight)
                 elif self._clean.get(name) != weight._version:
                     # Whoever wrote to the parameters may have written where there is no connection.
-                    stairs.mask_corners_(weight.data)
+                    stairs.mask_corners_(stairs.matrices(weight.data))
                     self._clean[name] = weight._version
         return weights
 

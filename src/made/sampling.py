@@ -165,7 +165,7 @@ def _ancestral(
     # Units of each degree: how many are before them, how many they are, and their values.
     starts = [plan.layers[layer].starts(len(columns)) for layer in range(last + 1)]
     counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
-    units = [values.split(count) for values, count in zip(layers, counts, strict=True)]
+    units = [values.split_with_sizes(count) for values, count in zip(layers, counts, strict=True)]
     packed = {
         matrix: plan.stairs(matrix).matrices(plan.weights[name])
         for name, matrix in network.matrices.items()
@@ -179,21 +179,21 @@ def _ancestral(
     for j, (low, high) in enumerate(pairwise(plan.cuts.tolist())):
         corners: dict[int, list[tuple[Sequence[Tensor], Tensor, int, list[int]]]] = {}
         for (after, before), blocks in packed.items():
-            block, weight = blocks[j]
-            full = block.corner_before.start
+            (rows, _, corner), weight = blocks[j]
+            full, prefix = plan.layers[before].bounds[j : j + 2]
             if not plan.stairs((after, before)).by_columns:
-                layers[after][block.after].addmm_(weight[:, :full], layers[before][:full])
-            rows = block.corner(weight).split(counts[after][low:high])
-            corners.setdefault(after, []).append((rows, layers[before][block.corner_before], full, starts[before]))
+                layers[after][rows].addmm_(weight[:, :full], layers[before][:full])
+            by_degree = weight[corner].split_with_sizes(counts[after][low:high])
+            corners.setdefault(after, []).append((by_degree, layers[before][full:prefix], full, starts[before]))
         for degree in range(low, high):
             for layer in range(1, last + 1):
                 if counts[layer][degree] == 0 or (layer == last and certain[degree]):
                     continue
                 now = units[layer][degree]
-                for rows, source, full, begins in corners[layer]:
+                for of_degree, source, full, begins in corners[layer]:
                     width = begins[degree + 1] - full
                     if width:
-                        now.addmm_(rows[degree - low][:, :width], source[:width])
+                        now.addmm_(of_degree[degree - low][:, :width], source[:width])
                 if layer < last:
                     value = activation(now)
                     if network.joined(layer):
@@ -214,7 +214,7 @@ def _ancestral(
             units[0][degree + 1].copy_(code.t())
         for (after, before), blocks in packed.items():
             if plan.stairs((after, before)).by_columns:
-                block, weight = blocks[j]
-                height = block.corner_after.stop - block.corner_after.start
-                layers[after][block.corner_after.stop :].addmm_(weight[height:], layers[before][block.before])
+                (_, seen_by, corner), weight = blocks[j]
+                below = plan.layers[after].bounds[j + 1]
+                layers[after][below:].addmm_(weight[corner[0].stop :], layers[before][seen_by])
     return torch.stack(drawn, dim=1)

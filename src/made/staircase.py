@@ -10,8 +10,7 @@ same for every layer, and the matrix becomes block lower triangular::
 
 A row of blocks, up to and including its corner, is one contiguous matrix (or, where the matrix is wide and low, so is a
 column of blocks from its corner down): the *packed* form of the weights stores these, one behind the other, and
-nothing else. What is above the stairs takes no memory and no time. Inside the corners, the mask is made when it is
-needed, by comparing degrees.
+nothing else. What is above the stairs takes no memory and no time; only inside the corners is a mask needed.
 
 A matrix that serves one connectivity only is stored packed, and :func:`staircase_product` trains it. One that serves
 many is stored in full, with its units in their own order: :func:`compared_product` trains it, a few rows at a time,
@@ -24,6 +23,7 @@ import math
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -79,19 +79,11 @@ class Sorted:
 
 
 class Block(NamedTuple):
-    """Neighbouring blocks that are one matrix: which units it leads to and from, and the same of its corner."""
+    """Neighbouring blocks that are one matrix: the units it leads to and from, and where its corner is."""
 
     after: slice
     before: slice
-    corner_after: slice
-    corner_before: slice
-
-    def corner(self, matrix: Tensor) -> Tensor:
-        """The corner of the matrix."""
-        rows, columns = self.corner_after.start - self.after.start, self.corner_before.start - self.before.start
-        height = self.corner_after.stop - self.corner_after.start
-        width = self.corner_before.stop - self.corner_before.start
-        return matrix[rows : rows + height, columns : columns + width]
+    corner: tuple[slice, slice]
 
 
 class _Piece:
@@ -154,8 +146,8 @@ class Staircase:
         >>> before = Sorted(np.array([4, 1, 3, 2]), cuts, torch.empty(0))
         >>> after = Sorted(np.array([3, 0, 2, 1]), cuts, torch.empty(0))
         >>> stairs = Staircase(before, after)
-        >>> [(block.after, block.before) for block in stairs.blocks]
-        [(slice(0, 2, None), slice(0, 1, None)), (slice(2, 4, None), slice(0, 3, None))]
+        >>> stairs.size, stairs.before.bounds, stairs.after.bounds
+        (8, [0, 1, 3], [0, 2, 4])
         >>> stairs.unpack(stairs.pack(torch.ones(4, 4)))
         tensor([[0., 1., 1., 1.],
                 [0., 0., 0., 0.],
@@ -167,58 +159,58 @@ class Staircase:
         self.before, self.after = before, after
         # Rows of blocks, or columns of them: whichever are less narrow, because products of narrow ones are slow.
         self.by_columns = len(before) > len(after)
-        blocks = []
+        self.blocks: list[Block] = []
         for (first, last), (full, prefix) in zip(pairwise(after.bounds), pairwise(before.bounds), strict=True):
-            corner = slice(first, last), slice(full, prefix)
             if self.by_columns:
-                blocks.append(Block(slice(first, len(after)), slice(full, prefix), *corner))
+                corner = slice(0, last - first), slice(0, prefix - full)
+                self.blocks.append(Block(slice(first, len(after)), slice(full, prefix), corner))
             else:
-                blocks.append(Block(slice(first, last), slice(0, prefix), *corner))
-        self.blocks = tuple(blocks)
-        self._shapes = [(b.after.stop - b.after.start, b.before.stop - b.before.start) for b in blocks]
+                corner = slice(0, last - first), slice(full, prefix)
+                self.blocks.append(Block(slice(first, last), slice(0, prefix), corner))
+        self._shapes = [(rows.stop - rows.start, columns.stop - columns.start) for rows, columns, _ in self.blocks]
         self._sizes = [rows * columns for rows, columns in self._shapes]
         self.size = sum(self._sizes)
-        self._mask: Tensor | None = None
 
     def matrices(self, packed: Tensor) -> list[tuple[Block, Tensor]]:
         """Each block with its weights as a matrix, a view into the packed form."""
-        parts = packed.split(self._sizes)
-        views = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
-        return list(zip(self.blocks, views, strict=True))
+        parts = zip(self.blocks, packed.split_with_sizes(self._sizes), self._shapes, strict=True)
+        return [(block, part.view(shape)) for block, part, shape in parts]
 
-    def mask_corners_(self, packed: Tensor) -> Tensor:
+    @cached_property
+    def _corner_masks(self) -> list[Tensor]:
+        """The mask of each corner: as zeros and ones, because multiplying by booleans is three times as slow."""
+        masks = []
+        for (first, last), (full, prefix) in zip(
+            pairwise(self.after.bounds), pairwise(self.before.bounds), strict=True
+        ):
+            after, before = self.after.degrees[first:last, None], self.before.degrees[full:prefix]
+            masks.append(after.ge(before).to(before.dtype))
+        return masks
+
+    def mask_corners_(self, matrices: list[tuple[Block, Tensor]]) -> None:
         """Set to zero, in place, what the mask forbids."""
-        if packed.numel() > 2**20:
-            for block, matrix in self.matrices(packed):
-                self._mask_corner_(block, matrix)
-            return packed
-        if self._mask is None:  # for a small matrix, to look at each corner takes longer than to do it all
-            self._mask = torch.ones_like(packed)
-            for block, matrix in self.matrices(self._mask):
-                self._mask_corner_(block, matrix)
-        return packed.mul_(self._mask)
-
-    def _mask_corner_(self, block: Block, matrix: Tensor) -> None:
-        corner = block.corner(matrix)
-        after, before = self.after.degrees[block.corner_after], self.before.degrees[block.corner_before]
-        # Written as 0.0 and 1.0 at once: multiplying by booleans is three times as slow.
-        corner.mul_(torch.ge(after[:, None], before, out=torch.empty_like(corner)))
+        for (block, matrix), mask in zip(matrices, self._corner_masks, strict=True):
+            matrix[block.corner].mul_(mask)
 
     def pack(self, dense: Tensor) -> Tensor:
         """The packed form of a matrix over units in their own order. Shapes: (after, before) to (size,)."""
         packed = dense.new_empty(self.size)
-        for block, matrix in self.matrices(packed):
+        matrices = self.matrices(packed)
+        for block, matrix in matrices:
             rows, columns = self.after.order[block.after], self.before.order[block.before]
             if self.by_columns:
                 torch.index_select(dense.index_select(1, columns), 0, rows, out=matrix)
             else:
                 torch.index_select(dense.index_select(0, rows), 1, columns, out=matrix)
-        return self.mask_corners_(packed)
+        self.mask_corners_(matrices)
+        return packed
 
     def unpack(self, packed: Tensor) -> Tensor:
         """The inverse of :meth:`pack`, with zeros where the mask forbids. Shapes: (size,) to (after, before)."""
         dense = packed.new_zeros(len(self.after), len(self.before))
-        for block, matrix in self.matrices(self.mask_corners_(packed.clone())):
+        matrices = self.matrices(packed.clone())
+        self.mask_corners_(matrices)
+        for block, matrix in matrices:
             dense[self.after.order[block.after, None], self.before.order[block.before]] = matrix
         return dense
 
@@ -241,10 +233,11 @@ class _StaircaseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory) -> Tensor:
         y = memory.empty(len(stairs.after), x.shape[1], like=x).copy_(add)
-        for block, matrix in stairs.matrices(packed):
-            y[block.after].addmm_(matrix, x[block.before])
-        ctx.save_for_backward(packed, x)
-        ctx.stairs, ctx.memory, ctx.constant = stairs, memory, add.shape[1] == 1
+        matrices = stairs.matrices(packed)
+        for (after, before, _), matrix in matrices:
+            y[after].addmm_(matrix, x[before])
+        ctx.save_for_backward(packed, x)  # the weights too, so that a change of them before backward is noticed
+        ctx.matrices, ctx.stairs, ctx.memory, ctx.constant = matrices, stairs, memory, add.shape[1] == 1
         return y
 
     @staticmethod
@@ -254,13 +247,14 @@ class _StaircaseProduct(torch.autograd.Function):
         dpacked = dx = None
         if ctx.needs_input_grad[0]:
             dpacked = ctx.memory.empty(ctx.stairs.size, like=packed)
-            for block, matrix in ctx.stairs.matrices(dpacked):
-                torch.mm(dy[block.after], x[block.before].t(), out=matrix)
-            ctx.stairs.mask_corners_(dpacked)
+            matrices = ctx.stairs.matrices(dpacked)
+            for (after, before, _), matrix in matrices:
+                torch.mm(dy[after], x[before].t(), out=matrix)
+            ctx.stairs.mask_corners_(matrices)
         if ctx.needs_input_grad[1]:
             dx = ctx.memory.empty(*x.shape, like=x).zero_()
-            for block, matrix in ctx.stairs.matrices(packed):
-                dx[block.before].addmm_(matrix.t(), dy[block.after])
+            for (after, before, _), matrix in ctx.matrices:
+                dx[before].addmm_(matrix.t(), dy[after])
         return dpacked, dx, _gradient_of_add(ctx, dy), None, None
 
 
