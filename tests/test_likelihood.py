@@ -114,13 +114,13 @@ def test_rows_with_different_questions_are_answered_in_one_call() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_answers_do_not_depend_on_the_batch(masks, dtype) -> None:
     network = Network(20, Connectivities(20, (300, 300), masks=masks, ordering="random"), direct=True).to(dtype)
-    rows = (torch.rand(600, 20) < 0.5).to(dtype)
+    rows = (torch.rand(1200, 20) < 0.5).to(dtype)
     whole = log_prob(network, rows, masks=None if masks else 2)
     tolerance = 1e-12 if dtype == torch.float64 else 1e-4
-    for size in (1, 7, 600):
+    for size in (7, 64, 1200):
         parts = [
             log_prob(network, rows[i : i + 100], masks=None if masks else 2, batch_size=size)
-            for i in range(0, 600, 100)
+            for i in range(0, 1200, 100)
         ]
         assert torch.allclose(torch.cat(parts), whole, rtol=0, atol=tolerance)
     assert whole.dtype == dtype

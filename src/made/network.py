@@ -147,7 +147,7 @@ class Network(nn.Module):
         Unless there is only one, for ``rows`` that are many, or if ``packed``, the plan has a packed copy of the
         weights as they are now: faster, but not for training.
         """
-        plan = self._layout(connectivity, packed or rows > 256)
+        plan = self._layout(connectivity, packed or rows > 1000)
         plan.weights = self._weights(plan)
         return plan
 

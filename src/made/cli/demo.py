@@ -33,6 +33,10 @@ def demo(
     from made.paper import figure_samples
     from made.training import Epoch, train
 
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write there: {error}", param_hint="'--out'") from None
     data = digits()
     start = time.perf_counter()
     family = Connectivities(64, (500,), masks=MASKS, ordering="random", seed=seed)
@@ -76,14 +80,11 @@ def demo(
     samples = sample(network, 100, numbers=numbers, generator=seed).numpy()
     picture: Path | None = out / "samples.png"
     try:
-        out.mkdir(parents=True, exist_ok=True)
         figure_samples.draw(
             samples, data.train[figure_samples.nearest(samples, data.train)], (8, 8), out / "samples.png"
         )
     except ImportError:
         picture = None
-    except OSError as error:
-        raise typer.BadParameter(f"cannot write there: {error}", param_hint="'--out'") from None
 
     seconds = time.perf_counter() - start
     if as_json:

@@ -1,0 +1,79 @@
+"""What a newcomer gets: an environment of pinned versions without CUDA, and a README that runs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_no_cuda_package_is_installed() -> None:
+    names = {(distribution.metadata["Name"] or "").lower() for distribution in importlib.metadata.distributions()}
+    assert "torch" in names
+    assert not [name for name in names if name.startswith(("nvidia-", "cuda-", "triton"))]
+
+
+def test_torch_is_held_below_2_14() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "torch>=2.10,<2.14" in project["dependencies"]
+
+
+def test_every_version_is_exact() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert "torch==2.13.0" in lines
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][^,*]*", line) for line in lines)
+    pinned = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower(): line.partition("==")[2] for line in lines}
+    # What the environment of the Makefile has is what the file says.
+    if not (ROOT / ".venv" / "installed").exists() or Path(sys.prefix) != ROOT / ".venv":
+        pytest.skip("not in the environment of the Makefile")
+    for distribution in importlib.metadata.distributions():
+        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
+        if name not in ("made", "pip", "setuptools"):
+            assert distribution.version.partition("+")[0] == pinned.get(name), name
+
+
+def test_the_readme_runs() -> None:
+    """Every Python block of the README, as it is printed, but for the length of training."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert blocks
+    for block in blocks:
+        exec(compile(block.replace("max_epochs=50", "max_epochs=2"), "README.md", "exec"), {})
+
+
+def test_importing_the_package_does_not_import_torch() -> None:
+    """Or the command's help would have to wait for it."""
+    code = "import made, made.cli, sys; assert 'torch' not in sys.modules; made.Network; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_unknown_names_are_refused() -> None:
+    import made
+
+    assert "Network" in dir(made)
+    with pytest.raises(AttributeError, match="module 'made' has no attribute 'nothing'"):
+        made.nothing  # noqa: B018
+
+
+def test_a_room_imports_only_from_those_before_it() -> None:
+    rooms = ["connectivity", "columns", "staircase", "plan", "network", "likelihood", "sampling", "store", "training"]
+    rooms += ["estimator", "datasets", "baselines", "paper", "cli"]
+    for path in (ROOT / "src" / "made").rglob("*.py"):
+        room = path.relative_to(ROOT / "src" / "made").parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        for other in re.findall(r"^\s*from made\.(\w+)", path.read_text(), flags=re.M):
+            assert rooms.index(other) <= rooms.index(room), f"{path.name} imports {other}"
+
+
+def test_nothing_unsafe_is_loaded() -> None:
+    for path in (ROOT / "src").rglob("*.py"):
+        assert not re.search(
+            r"\b(pickle|torch\.load|joblib|eval\(|allow_pickle)", path.read_text().replace(".eval(", "")
+        )
