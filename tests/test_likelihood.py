@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -92,6 +93,19 @@ def test_marginals_and_conditionals_sum_to_one_and_equal_the_oracle(network, dat
             same_given = (everything[:, flags] == row[flags]).all(dim=1)
             expected[index] += joint[match].sum() / joint[same_given].sum() / 2
     assert torch.allclose(answer.exp(), expected, rtol=0, atol=1e-9)
+
+
+def test_every_marginal_and_every_conditional_sums_to_one() -> None:
+    """All 81 ways in which four columns can be given, asked for or left out."""
+    columns = Columns([Binary(), Categorical(3), Binary(), Categorical(2)])
+    family = Connectivities(4, (12, 12), masks=None, residual=True)
+    network = randomize(Network(columns, family, direct=True, conditioning=True))
+    for roles in itertools.product(["given", "asked", "hole"], repeat=4):
+        rows, given_columns, _ = split(columns, roles)
+        flags = torch.from_numpy(given_columns)
+        p = log_prob(network, rows, given=flags, masks=3).exp()
+        conditions = max(1, math.prod(len(rows[:, d].unique()) for d in np.flatnonzero(given_columns)))
+        assert p.sum().item() == pytest.approx(conditions, abs=1e-9)
 
 
 def test_rows_with_different_questions_are_answered_in_one_call() -> None:

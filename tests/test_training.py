@@ -42,6 +42,17 @@ def test_a_list_of_masks_is_that_many_in_training_and_in_evaluation(monkeypatch)
     assert len(used) == 3
 
 
+def test_each_row_may_have_a_mask_of_its_own() -> None:
+    """As the paper also considers; in a finite list too, numbers go on from row to row."""
+    network = Network(6, Connectivities(6, (20,), masks=None), direct=True, conditioning=True)
+    history = train(
+        network, COPIES[:100], COPIES[300:], mask_for="row", batch_size=10, max_epochs=5, learning_rate=0.02
+    )
+    assert history[-1].valid_nll < history[0].valid_nll < 6 * 0.7
+    with pytest.raises(ValueError, match="'mask_for' should be update or row"):
+        train(network, COPIES, COPIES, mask_for="batch")
+
+
 def test_it_stops_early_with_the_best_weights() -> None:
     generator = torch.Generator().manual_seed(1)
     noise = torch.randint(2, (60, 6), generator=generator).float()

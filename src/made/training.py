@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -42,6 +43,7 @@ def train(
     batch_size: int = 100,
     max_epochs: int = 500,
     patience: int = 30,
+    mask_for: Literal["update", "row"] = "update",
     masks: int | None = None,
     seed: int = 0,
     report: Callable[[Epoch], None] = lambda epoch: None,
@@ -56,6 +58,8 @@ def train(
         batch_size: the number of rows in an update.
         max_epochs: the most passes over the rows.
         patience: the look-ahead: how many epochs without progress are the last.
+        mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
+            for every mask that differs, which is slow.
         masks: how many masks an unlimited model averages to validate; 16 unless told.
         seed: the seed of the order of rows, and of dropout.
         report: called after each epoch.
@@ -66,13 +70,15 @@ def train(
     data = Question.ask(network, rows)
     if data.observed is not None:
         raise ValueError("'rows' should have no NaN: to learn from rows with holes is not possible yet.")
+    if mask_for not in ("update", "row"):
+        raise ValueError(f"'mask_for' should be update or row, not {mask_for!r}.")
     if len(data) == 0:
         raise ValueError("'rows' should have at least one row.")
     optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
     generator = torch.Generator(data.values.device)
     best, best_nll, waited = None, float("inf"), 0
     history: list[Epoch] = []
-    update, start = 0, time.perf_counter()
+    update, mask, start = 0, 0, time.perf_counter()
     for number in range(max_epochs):
         network.train()
         order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, number, 1]).random_raw(len(data)), kind="stable")
@@ -80,10 +86,12 @@ def train(
         for batch in torch.from_numpy(order).to(data.values.device).split(batch_size):
             generator.manual_seed(seed + update)
             optimizer.zero_grad()
-            loss = -log_likelihood(network, data[batch], update, generator=generator).mean()
+            numbers = mask if mask_for == "update" else range(mask, mask + len(batch))
+            loss = -log_likelihood(network, data[batch], numbers, generator=generator).mean()
             loss.backward()
             optimizer.step()
             update += 1
+            mask += 1 if mask_for == "update" else len(batch)
             total += loss.item() * len(batch)
         if not np.isfinite(total):
             raise FloatingPointError(f"the loss is not finite in epoch {number}: lower 'learning_rate'.")
