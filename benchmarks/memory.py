@@ -8,12 +8,17 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from pathlib import Path
 
 import torch
 
 
 def peak() -> int:
     """The most memory that this process has had, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what getrusage says begins, on Linux, with the peak of the process that started this one
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

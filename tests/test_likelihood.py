@@ -11,8 +11,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made import Binary, Categorical, Columns, Connectivities, Network, log_conditionals, log_prob, mean_and_interval
-from made.likelihood import arranged
+from made import (
+    Binary,
+    Categorical,
+    Columns,
+    Connectivities,
+    Network,
+    log_conditionals,
+    log_likelihood,
+    log_prob,
+    mean_and_interval,
+)
+from made.likelihood import Question, arranged
 from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")
@@ -169,7 +179,9 @@ def test_what_the_masks_do_not_allow_is_refused_with_the_remedy(family) -> None:
     order = np.argsort(family[0].ordering)
     names = np.array(["first", "second", "third", "fourth"])[family[0].ordering - 1]
     network = Network(Columns([Binary()] * 4, names.tolist()), family)
-    with pytest.raises(ValueError, match=r"row 0: 'fourth' is given but 'first'.*mask 0.*Remedy.*masks=None"):
+    with pytest.raises(
+        ValueError, match=r"row 0: 'fourth' is given but 'first', which comes before.*Remedy.*masks=None"
+    ):
         log_prob(network, torch.zeros(2, 4), given=[int(order[3])])
     rows = torch.zeros(2, 4)
     rows[1, order[0]] = NAN
@@ -202,9 +214,11 @@ def test_bad_rows_are_named(rows, message) -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ([4], "column numbers from 0 to 2"),
-        ([-1], "column numbers from 0 to 2"),
-        ([0.5], "column numbers from 0 to 2"),
+        ([4], "column names or numbers from 0 to 2"),
+        ([-1], "column names or numbers from 0 to 2"),
+        ([0.5], "column names or numbers from 0 to 2"),
+        ([1, 0, 0], "'given' has a column number twice.*use True and False"),
+        (["y"], "'given' names 'y', but the columns are x1, x2, x3"),
         (np.array([True, False]), "should have 3 flags"),
         ([1], r"row 1, column 1 \('x2'\) is given, but its value is NaN"),
     ],
@@ -248,7 +262,7 @@ def test_a_mask_for_each_row_is_a_pass_for_each_mask() -> None:
         log_conditionals(network, rows[[index]], number).sum().backward()
     for gradient, parameter in zip(gradients, network.parameters(), strict=True):
         assert torch.allclose(gradient, parameter.grad, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="9 numbers, one for each row"):
+    with pytest.raises(ValueError, match="9 whole numbers, one for each row"):
         log_conditionals(network, rows, [1, 2])
 
 
@@ -286,3 +300,67 @@ def test_mean_and_interval() -> None:
     mean, half = mean_and_interval(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     assert mean == 2.5
     assert half == pytest.approx(1.96 * np.std([1, 2, 3, 4], ddof=1) / 2)
+
+
+def test_conditionals_of_a_fixed_ordering_lose_no_digits() -> None:
+    """In float32, with hundreds of unlikely columns given, what is asked still sums to one."""
+    network = Network(300, Connectivities(300))
+    with torch.no_grad():
+        network.c.fill_(-20.0)
+        network.c[-1] = 1e-3
+    rows = torch.ones(2, 300)
+    rows[1, -1] = 0
+    assert log_prob(network, rows, given=list(range(299))).exp().sum().item() == pytest.approx(1, abs=1e-6)
+    many = Network(300, Connectivities(300, masks=2, resample="degrees"))
+    many.load_state_dict(network.state_dict())
+    assert log_prob(many, rows, given=list(range(299))).exp().sum().item() == pytest.approx(1, abs=1e-6)
+
+
+def test_one_mask_at_a_time_is_asked_only_what_it_allows() -> None:
+    network = randomize(Network(4, Connectivities(4, (8,), masks=2, resample="degrees")))
+    rows = worlds(network.columns)
+    for number in range(2):
+        one = log_conditionals(network, rows, number, given=[0, 1]).sum(1)
+        assert torch.allclose(one, log_prob(network, rows, given=[0, 1], masks=[number]), rtol=0, atol=1e-12)
+    for function in (log_conditionals, log_likelihood):
+        with pytest.raises(ValueError, match="Remedy"):
+            function(network, [[NAN, 1, 0, 1]])
+        with pytest.raises(ValueError, match=r"row 1: .*Remedy"):
+            function(network, [[0, 1, 0, 1], [NAN, 1, 0, 1]], [0, 1])
+    with pytest.raises(ValueError, match="part of the question already"):
+        log_prob(network, Question.ask(network, rows), given=[0])
+
+
+def test_columns_may_be_given_by_name_or_flags() -> None:
+    network = randomize(Network(Columns.binary(3, ["a", "b", "c"]), Connectivities(3, (8,), masks=None)))
+    rows = worlds(network.columns)
+    expected = log_prob(network, rows, given=[0, 2])
+    for same in (["a", "c"], np.array([0, 2], dtype=np.uint16), [True, False, True], torch.tensor([0, 2])):
+        assert torch.equal(log_prob(network, rows, given=same), expected)
+
+
+def test_rows_of_many_types_are_taken() -> None:
+    network = randomize(Network(3, Connectivities(3, (8,))))
+    expected = log_prob(network, [[0, 1, 1], [1, 0, 0]])
+    array = np.array([[0, 1, 1], [1, 0, 0]])
+    locked = array.astype(float)
+    locked.flags.writeable = False
+    for same in (array, array[::-1][::-1], array.astype(bool), array.astype(">f8"), locked, torch.tensor(array)):
+        assert torch.equal(log_prob(network, same), expected)
+    with pytest.raises(ValueError, match="'rows' should be numbers"):
+        log_prob(network, [["yes", "no", "no"]])
+    with pytest.raises(ValueError, match="'rows' should be numbers"):
+        log_prob(network, [[None, 1, 0]])
+    with pytest.raises(ValueError, match="1 is not 0 or 1"):
+        log_prob(network.float(), [[1 + 1e-9, 0, 0]])
+    for size in (0, -1):
+        with pytest.raises(ValueError, match="'batch_size' should be at least 1"):
+            log_prob(network, array, batch_size=size)
+
+
+def test_mixed_columns_can_be_trained_after_inference_mode() -> None:
+    network = Network([Binary(), Categorical(3)], Connectivities(2, (8,)))
+    with torch.inference_mode():
+        log_prob(network, [[1, 2]])
+    log_likelihood(network, [[1, 2]]).sum().backward()
+    assert network.c.grad is not None

@@ -263,3 +263,48 @@ def test_evaluating_first_does_not_hinder_training() -> None:
             network(torch.zeros(1, 5), 0)
         log_conditionals(network, torch.zeros(1, 5), 0).sum().backward()
         assert network.c.grad is not None
+
+
+def test_parameters_written_behind_the_back_do_not_leak() -> None:
+    """However parameters are written, what is stored beside the connections of a packed matrix counts for nothing."""
+    rows = worlds(Columns.binary(4))
+
+    def total(network: Network) -> float:
+        return log_prob(network, rows).exp().sum().item()
+
+    network = Network(4, Connectivities(4, (8,), ordering="random")).double()
+    for _ in range(2):
+        for parameter in network.parameters():
+            parameter.data.normal_()
+        assert total(network) == pytest.approx(1, abs=1e-12)
+        other = copy.deepcopy(network)
+        with torch.no_grad():
+            for parameter in other.parameters():
+                parameter.normal_()
+        assert total(other) == pytest.approx(1, abs=1e-12)
+        network.W1 = torch.nn.Parameter(torch.randn_like(network.W1))
+        assert total(network) == pytest.approx(1, abs=1e-12)
+
+
+def test_half_precision_does_not_round_degrees() -> None:
+    """600 columns: in bfloat16, degrees above 256 are not exact, and an output would see itself."""
+    for masks in (1, None):
+        network = Network(600, Connectivities(600, (), masks=masks, resample="degrees")).to(torch.bfloat16)
+        with torch.no_grad():
+            network.V.fill_(1.0)
+        rows = torch.zeros(1, 600)
+        changed = rows.clone()
+        changed[0, 590] = 1
+        assert ((network(rows) != network(changed))[0].nonzero() > 590).all()
+
+
+def test_numbers_are_checked() -> None:
+    network = Network(4, Connectivities(4, (8,), masks=2))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="at least 0, not -1"):
+            network(torch.zeros(1, 4), -1)
+        network(torch.zeros(1, 4), 1)
+    with pytest.raises(ValueError, match="'given' should be flags"):
+        network(torch.zeros(1, 4), given=torch.tensor([[1, 0, 0, 0]]))
+    with pytest.raises(ValueError, match="'given' needs a network of unlimited masks"):
+        network(torch.zeros(1, 4), given=torch.tensor([[True, False, False, False]]))

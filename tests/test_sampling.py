@@ -191,7 +191,7 @@ def test_counts_seeds_and_known_rows() -> None:
         sample(network, 3, known=torch.zeros(2, 4))
     with pytest.raises(ValueError, match=r"row 0, column 1 \('x2'\): 2 is not 0 or 1"):
         sample(network, known=[[0, 2, 0, 0]])
-    with pytest.raises(ValueError, match="'count' should be at least 0"):
+    with pytest.raises(ValueError, match="'count' should be a whole number, at least 0"):
         sample(network, -1)
 
 

@@ -131,6 +131,9 @@ def test_memory_is_bounded_and_not_copied() -> None:
     assert kept == 2
     assert len({each.data_ptr() for each in held}) == 10
     assert not copy.deepcopy(memory)._kept
+    for rows in range(100, 200):
+        memory.empty(rows, 1000, like=torch.empty(0))
+    assert len(memory._kept) <= 16
 
 
 def test_gradients_of_two_passes_are_not_confused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from made import Columns, Connectivities, Network, log_prob
+from made import Binary, Categorical, Columns, Connectivities, Network, log_prob
 from made import training as room
 from made.training import train
 
@@ -79,3 +79,21 @@ def test_what_it_cannot_do_is_said() -> None:
         train(network, [[float("nan")] * 6], COPIES)
     with pytest.raises(ValueError, match="at least one row"):
         train(network, torch.zeros(0, 6), COPIES)
+
+
+def test_an_any_order_model_learns_to_answer_questions() -> None:
+    """A marginal of the model is that of the data, and so is a conditional, because it was asked such in training."""
+    generator = torch.Generator().manual_seed(0)
+    first = torch.randint(4, (2000,), generator=generator)
+    second = (first + torch.randint(2, (2000,), generator=generator)) % 4
+    rows = torch.stack([first, second, (second > 1).long()], dim=1).float()
+    network = Network(
+        [Categorical(4), Categorical(4), Binary()], Connectivities(3, (64,), masks=None), conditioning=True
+    )
+    train(network, rows[:1500], rows[1500:], max_epochs=60, learning_rate=0.003, patience=60)
+    nan = float("nan")
+    marginal = log_prob(network, [[nan, value, nan] for value in range(4)]).exp()
+    assert marginal.sum().item() == pytest.approx(1, abs=1e-5)
+    assert (marginal - 0.25).abs().max() < 0.1  # 0.18 without questions in training
+    conditional = log_prob(network, [[nan, value, 1] for value in range(4)], given=[2]).exp()
+    assert (conditional - torch.tensor([0, 0, 0.5, 0.5])).abs().max() < 0.1

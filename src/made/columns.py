@@ -146,13 +146,19 @@ class Categorical(Column):
         return units.log_softmax(dim=-1).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        below = units.softmax(dim=-1).cumsum(dim=-1)[
-            ..., :-1
-        ]  # the last is 1 but for rounding, and is not to be missed
+        # The last is left out: it is 1 but for rounding, and is not to be missed.
+        below = units.softmax(dim=-1).cumsum(dim=-1)[..., :-1]
         return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
 
     def mode(self, units: Tensor) -> Tensor:
         return units.argmax(dim=-1).to(units.dtype)
+
+
+def _as_tensor(rows: ArrayLike) -> Tensor:
+    array = np.asarray(rows)
+    if array.dtype.kind not in "biufc":
+        raise ValueError(f"'rows' should be numbers, not {array.dtype}: code other values as 0, 1, ..., holes as NaN.")
+    return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
 
 
 class Columns(Sequence[Column]):
@@ -179,8 +185,12 @@ class Columns(Sequence[Column]):
         self.names = tuple(f"x{d + 1}" for d in range(len(self.kinds))) if names is None else tuple(names)
         if not self.kinds:
             raise ValueError("'kinds' should have at least one column.")
-        if len(self.names) != len(self.kinds):
+        if wrong := [kind for kind in self.kinds if not isinstance(kind, Column)]:
+            raise ValueError(f"'kinds' should be columns such as Binary() or Categorical(3), not {wrong[0]!r}.")
+        if len(self.names) != len(self.kinds) or isinstance(names, str):
             raise ValueError(f"'names' should have {len(self.kinds)} elements, not {len(self.names)}.")
+        if len(set(self.names)) != len(self.names):
+            raise ValueError(f"'names' should differ from each other: {', '.join(self.names)}.")
         self.input_columns = np.repeat(np.arange(len(self)), [kind.inputs for kind in self.kinds])
         self.output_columns = np.repeat(np.arange(len(self)), [kind.outputs for kind in self.kinds])
         self.inputs = len(self.input_columns)
@@ -210,6 +220,10 @@ class Columns(Sequence[Column]):
     @cached_property
     def _groups(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
         """Each kind with its columns and their input and output units."""
+        with torch.inference_mode(False):  # what is made while evaluating is kept for training
+            return self._group()
+
+    def _group(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
         if self.kinds.count(self.kinds[0]) == len(self):
             everything = (torch.arange(len(self)), torch.arange(self.inputs), torch.arange(self.outputs))
             return [(self.kinds[0], *everything)]
@@ -227,15 +241,15 @@ class Columns(Sequence[Column]):
         Shapes: (rows, columns), with 0 in place of NaN, and (rows, columns). An error names the first entry that is
         not allowed.
         """
-        table = torch.as_tensor(rows)
+        table = rows if isinstance(rows, Tensor) else _as_tensor(rows)
         if table.ndim != 2 or table.shape[1] != len(self):
             raise ValueError(f"'rows' should have the shape (rows, {len(self)}), not {tuple(table.shape)}.")
         if table.dtype.is_complex:
             raise ValueError(f"'rows' should be real numbers, not {table.dtype}.")
+        if not table.dtype.is_floating_point:
+            table = table.to(torch.float32)
         if like is not None:
-            table = table.to(like)
-        elif not table.dtype.is_floating_point:
-            table = table.to(torch.get_default_dtype())
+            table = table.to(like.device)
         if len(self._groups) == 1:
             valid = self.kinds[0].valid(table)
         else:
@@ -243,8 +257,9 @@ class Columns(Sequence[Column]):
             for kind, columns, _, _ in self._groups:
                 columns = columns.to(table.device)
                 valid[:, columns] = kind.valid(table.index_select(1, columns))
+        dtype = table.dtype if like is None else like.dtype
         if valid.all():
-            return table, None
+            return table.to(dtype), None
         hole = table.isnan()
         if not (valid | hole).all():
             row, column = (valid | hole).logical_not().nonzero()[0].tolist()
@@ -252,7 +267,7 @@ class Columns(Sequence[Column]):
                 f"row {row}, column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
                 f"{self.kinds[column].allowed}, nor NaN for 'not observed'."
             )
-        return table.masked_fill(hole, 0), hole
+        return table.masked_fill(hole, 0).to(dtype), hole
 
     def encode(self, values: Tensor) -> Tensor:
         """Values to input units. Shapes: (rows, columns) to (rows, inputs)."""

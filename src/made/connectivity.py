@@ -130,12 +130,20 @@ class Connectivities:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden_sizes", tuple(int(size) for size in self.hidden_sizes))
-        for name, value, least in (("columns", self.columns, 1), ("masks", self.masks, 1), ("seed", self.seed, 0)):
-            if value is not None and (int(value) != value or value < least):
-                raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")
-        if any(size < 1 for size in self.hidden_sizes):
-            raise ValueError(f"'hidden_sizes' should be whole numbers, at least 1 each, not {self.hidden_sizes}.")
+        for name, least in (("columns", 1), ("masks", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if value is None and name == "masks":
+                continue
+            if not isinstance(value, (int, np.integer)) or value < least:
+                unlimited = ", or None for unlimited" if name == "masks" else ""
+                raise ValueError(f"'{name}' should be a whole number, at least {least}{unlimited}, not {value!r}.")
+            object.__setattr__(self, name, int(value))
+        if self.seed >= 2**63:
+            raise ValueError(f"'seed' should be below 2**63, not {self.seed}.")
+        sizes = self.hidden_sizes
+        if not isinstance(sizes, (tuple, list)) or not all(isinstance(k, (int, np.integer)) and k > 0 for k in sizes):
+            raise ValueError(f"'hidden_sizes' should be whole numbers, at least 1, one for each layer, not {sizes!r}.")
+        object.__setattr__(self, "hidden_sizes", tuple(int(size) for size in sizes))
         for name, choice, choices in (
             ("ordering", self.ordering, ("natural", "random")),
             ("resample", self.resample, ("both", "ordering", "degrees", "neither")),
@@ -159,10 +167,11 @@ class Connectivities:
         That is all of a finite list, or the first ``count`` (16 unless told) of an unlimited supply; or just those
         that are named.
         """
-        if isinstance(count, Sequence):
-            if len(count) == 0:
-                raise ValueError("'masks' should name at least one mask.")
-            return [int(number) for number in count]
+        if count is not None and not isinstance(count, (int, np.integer)):
+            numbers = np.asarray(count)
+            if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
+                raise ValueError(f"'masks' should be a number, or name at least one mask by number, not {count!r}.")
+            return [int(number) for number in numbers]
         if count is not None and count < 1:
             raise ValueError(f"'masks' should be at least 1, not {count}.")
         if self.single:

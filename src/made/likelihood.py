@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -28,6 +29,8 @@ from made.columns import Rows
 from made.connectivity import Connectivity
 from made.network import Network
 from made.plan import Plan
+
+Given: TypeAlias = Rows | Sequence[int] | Sequence[str]
 
 __all__ = ["Question", "log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"]
 
@@ -54,9 +57,11 @@ class Question:
     given: Tensor | None = None
 
     @classmethod
-    def ask(cls, network: Network, rows: Rows | Question, given: Rows | Sequence[int] | None = None) -> Question:
-        """Check the rows and what is given: column numbers, or flags for each column or for each entry."""
+    def ask(cls, network: Network, rows: Rows | Question, given: Given | None = None) -> Question:
+        """Check the rows and what is given: column names or numbers, or flags for each column or for each entry."""
         if isinstance(rows, Question):
+            if given is not None:
+                raise ValueError("'given' is part of the question already.")
             return rows
         values, hole = network.columns.check(rows, network.c)
         flags = None if given is None else _flags(network, given, len(values)).to(values.device)
@@ -91,21 +96,31 @@ class Question:
             yield slice(first, first + size), self[first : first + size]
 
 
-def _flags(network: Network, given: Rows | Sequence[int], rows: int) -> Tensor:
+def _flags(network: Network, given: Given, rows: int) -> Tensor:
+    names, width = network.columns.names, len(network.columns)
+    if not isinstance(given, Tensor):
+        listed = list(given)  # type: ignore[arg-type]
+        if listed and all(isinstance(name, str) for name in listed):
+            if unknown := [name for name in listed if name not in names]:
+                raise ValueError(f"'given' names {unknown[0]!r}, but the columns are {', '.join(names)}.")
+            given = [names.index(name) for name in listed]
     flags = torch.as_tensor(given)
-    width = len(network.columns)
     if flags.dtype == torch.bool:
         if flags.shape not in ((width,), (rows, width)):
             raise ValueError(
                 f"'given' should have {width} flags, or the shape ({rows}, {width}), not {tuple(flags.shape)}."
             )
         return flags.expand(rows, width)
-    if flags.numel() == 0:
-        return torch.zeros(rows, width, dtype=torch.bool)
-    if flags.ndim != 1 or flags.dtype.is_floating_point or not (flags.min() >= 0 and flags.max() < width):
-        raise ValueError(f"'given' should be flags, or column numbers from 0 to {width - 1}, not {given!r}.")
     columns = torch.zeros(width, dtype=torch.bool)
-    columns[flags.long()] = True
+    if flags.numel():
+        whole = flags.ndim == 1 and not flags.dtype.is_floating_point
+        if not whole or not all(0 <= column < width for column in flags.tolist()):
+            raise ValueError(
+                f"'given' should be flags, or column names or numbers from 0 to {width - 1}, not {given!r}."
+            )
+        if len(flags.unique()) < len(flags):
+            raise ValueError(f"'given' has a column number twice: {given!r}. For flags, use True and False.")
+        columns[flags.long()] = True
     return columns.expand(rows, width)
 
 
@@ -114,7 +129,7 @@ def log_conditionals(
     rows: Rows | Question,
     connectivity: int | Connectivity | Sequence[int] = 0,
     *,
-    given: Rows | Sequence[int] | None = None,
+    given: Given | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """log p(x_d | x_<d) of each entry under one connectivity, by one pass: the factors whose sum is log p(x).
@@ -125,7 +140,7 @@ def log_conditionals(
         network: the network.
         rows: the rows; or a question about rows, which is checked already.
         connectivity: a connectivity or its number; or a number for each row, which takes a pass for each that differs.
-        given: what is conditioned on, as column numbers or flags.
+        given: what is conditioned on: column names or numbers, or flags for each column or each entry.
         generator: the random numbers of dropout, if the network is in training mode.
 
     Example:
@@ -143,7 +158,7 @@ def log_likelihood(
     rows: Rows | Question,
     connectivity: int | Connectivity | Sequence[int] = 0,
     *,
-    given: Rows | Sequence[int] | None = None,
+    given: Given | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """log p of each row under one connectivity: the sum of :func:`log_conditionals`, with the same arguments."""
@@ -159,16 +174,21 @@ def _grouped(
     generator: torch.Generator | None,
 ) -> Tensor:
     """One pass for each connectivity, its factors finished, and the rows put together again."""
+    family = network.connectivities
+    if isinstance(connectivity, (int, np.integer)):
+        connectivity = int(connectivity)
     if isinstance(connectivity, (int, Connectivity)):
         plan = network.plan(connectivity)
+        require_prefixes(network, question, [plan.connectivity] * len(question))
         return finish(plan, _factors(network, plan, question, network.training, generator))
     numbers = torch.as_tensor(connectivity)
-    if numbers.shape != (len(question),):
-        raise ValueError(f"'connectivity' should have {len(question)} numbers, one for each row.")
+    if numbers.shape != (len(question),) or (numbers.dtype.is_floating_point and len(numbers)):
+        raise ValueError(f"'connectivity' should have {len(question)} whole numbers, one for each row.")
+    require_prefixes(network, question, [family[number] for number in numbers.tolist()])
     parts, order = [], []
-    for number in numbers.unique().tolist():
+    for number in numbers.unique().tolist() or [0]:
         which = (numbers == number).nonzero().squeeze(1)
-        plan, some = network.plan(number), question[which.to(question.values.device)]
+        plan, some = network.plan(int(number)), question[which.to(question.values.device)]
         parts.append(finish(plan, _factors(network, plan, some, network.training, generator)))
         order.append(which)
     return torch.cat(parts).index_select(0, torch.cat(order).argsort().to(question.values.device))
@@ -181,7 +201,9 @@ def _factors(
     values = plan.arrange(question.values)
     observed = None if question.observed is None else plan.arrange(question.observed)
     given = None if question.given is None else plan.arrange(question.given)
-    outputs = network.run(plan, values, observed=observed, given=given, dropout=dropout, generator=generator)
+    # Where orderings are fixed, what is given comes first in them, and is seen like any other column.
+    dense = given if network.connectivities.any_order else None
+    outputs = network.run(plan, values, observed=observed, given=dense, dropout=dropout, generator=generator)
     factors = plan.columns.log_prob(outputs, values)
     if observed is None and given is None:
         return factors
@@ -190,9 +212,9 @@ def _factors(
 
 def log_prob(
     network: Network,
-    rows: Rows,
+    rows: Rows | Question,
     *,
-    given: Rows | Sequence[int] | None = None,
+    given: Given | None = None,
     masks: int | Sequence[int] | None = None,
     asked_last: bool = True,
     batch_size: int = 500,
@@ -204,7 +226,7 @@ def log_prob(
     Arguments:
         network: the network.
         rows: the rows, (rows, columns); NaN for a hole.
-        given: what is conditioned on, as column numbers or flags.
+        given: what is conditioned on: column names or numbers, or flags for each column or each entry.
         masks: how many masks an unlimited model averages, or which masks; all R of a finite list unless told.
         asked_last: when an any-order model is given something, put the columns that a row asks for last in the
             ordering, where all units serve them; rows are grouped by what they ask for. ``False`` takes one ordering
@@ -223,14 +245,16 @@ def log_prob(
     question = Question.ask(network, rows, given)
     family = network.connectivities
     numbers = family.numbers(masks)
+    if batch_size < 1:
+        raise ValueError(f"'batch_size' should be at least 1, not {batch_size}.")
     with torch.no_grad():
         if not family.any_order:
-            return _prefix_log_prob(network, question, numbers, batch_size)
+            return _prefix_log_prob(network, question, numbers, batch_size).to(question.values.dtype)
         answer = question.values.new_empty(len(question))
         for which, asked in arrangements(question, asked_last):
-            some = question[which]
             drawn = (arranged(network, number, asked) for number in numbers)
-            (answer[which],) = _log_means(network, some, drawn, [None], batch_size)
+            (mean,) = _log_means(network, question[which], drawn, [None], batch_size)
+            answer[which] = mean.to(answer.dtype)
         return answer
 
 
@@ -262,35 +286,39 @@ def arranged(network: Network, number: int, asked: NDArray[np.bool_] | None) -> 
 
 def _prefix_log_prob(network: Network, question: Question, numbers: Sequence[int], batch_size: int) -> Tensor:
     """The answer of a model whose orderings are what they are: p(asked, given) / p(given), both prefixes of them."""
-    require_prefixes(network, question, numbers)
-    parts = [None] if question.given is None else [None, question.given]
+    for number in numbers:
+        require_prefixes(network, question, [network.connectivities[number]] * len(question))
+    if question.given is None or len(numbers) == 1:  # one mask: the factors of what is asked are all there is to it
+        (answer,) = _log_means(network, question, numbers, [None], batch_size)
+        return answer
     plain = Question(question.values, question.observed)
-    joint, *condition = _log_means(network, plain, numbers, parts, batch_size)
-    return joint - condition[0] if condition else joint
+    joint, condition = _log_means(network, plain, numbers, [None, question.given], batch_size)
+    return joint - condition
 
 
-def require_prefixes(network: Network, question: Question, numbers: Sequence[int]) -> None:
-    """Refuse what the orderings do not allow: given columns must come first, then the asked ones, then holes."""
+def require_prefixes(network: Network, question: Question, connectivities: Sequence[Connectivity]) -> None:
+    """Refuse what the ordering of each row does not allow, if orderings are fixed.
+
+    Given columns must come first, then the asked ones, then holes.
+    """
+    if network.connectivities.any_order:
+        return
     for flags, what in ((question.given, "given"), (question.observed, "observed")):
-        if flags is None:
+        if flags is None or len(flags) == 0:
             continue
-        for number in numbers:
-            positions = torch.from_numpy(network.connectivities[number].ordering).to(flags.device)
-            wrong = (positions * flags).amax(dim=1) != flags.sum(dim=1)
-            if wrong.any():
-                row = int(wrong.nonzero()[0])
-                latest = int((positions * flags[row]).argmax())
-                missing = int(torch.where(flags[row], len(positions) + 1, positions).argmin())
-                names = network.columns.names
-                raise ValueError(
-                    f"row {row}: '{names[latest]}' is {what} but '{names[missing]}', which comes before it in the "
-                    f"ordering of mask {number}, is not. A model whose orderings are fixed or a finite list answers "
-                    "only where the given columns come first in each of them, then those asked for, then the holes. "
-                    "Remedy: train a model with unlimited masks and resampled orderings (masks=None, "
-                    "resample='both'), which answers any such question."
-                )
-            if network.connectivities.resample in ("degrees", "neither"):
-                break  # one ordering for all
+        positions = torch.from_numpy(np.stack([each.ordering for each in connectivities])).to(flags.device)
+        wrong = (positions * flags).amax(dim=1) != flags.sum(dim=1)
+        if wrong.any():
+            row = int(wrong.nonzero()[0])
+            names = network.columns.names
+            latest = names[int((positions[row] * flags[row]).argmax())]
+            missing = names[int(torch.where(flags[row], len(names) + 1, positions[row]).argmin())]
+            raise ValueError(
+                f"row {row}: '{latest}' is {what} but '{missing}', which comes before it in an ordering of this model, "
+                "is not. A model whose orderings are fixed or a finite list answers only where the given columns come "
+                "first in each of them, then those asked for, then the holes. Remedy: train a model with unlimited "
+                "masks and resampled orderings (masks=None, resample='both'), which answers any such question."
+            )
 
 
 def _log_means(
@@ -300,9 +328,11 @@ def _log_means(
     parts: Sequence[Tensor | None],
     batch_size: int,
 ) -> list[Tensor]:
-    """For each part of what is asked for, flags of entries or all of it, the log of its mean probability."""
+    """For each part of what is asked for, flags of entries or all of it, the log of its mean probability.
+
+    In double precision, so that many masks or columns add no rounding of their own.
+    """
     values = question.values
-    # Summed in double precision, so that many masks add no rounding of their own.
     double = torch.float64 if values.device.type != "mps" else values.dtype
     totals = [values.new_full((len(values),), -math.inf, dtype=double) for _ in parts]
     count = 0
@@ -313,5 +343,5 @@ def _log_means(
             factors = _factors(network, plan, batch)
             for total, part in zip(totals, parts, strict=True):
                 chosen = factors if part is None else factors * plan.arrange(part[rows])
-                total[rows] = torch.logaddexp(total[rows], chosen.sum(dim=1).to(double))
-    return [(total - math.log(count)).to(values.dtype) for total in totals]
+                total[rows] = torch.logaddexp(total[rows], chosen.sum(dim=1, dtype=double))
+    return [total - math.log(count) for total in totals]

@@ -14,14 +14,14 @@ too. So rows that differ in what is given and what is missing share one connecti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.columns import Columns
+from made.columns import Column, Columns
 from made.connectivity import Connectivities, Connectivity
 from made.plan import Plan, SortedPlan
 from made.staircase import Memory
@@ -75,7 +75,7 @@ class Network(nn.Module):
 
     def __init__(
         self,
-        columns: Columns | int,
+        columns: Columns | Sequence[Column] | int,
         connectivities: Connectivities,
         *,
         activation: str = "relu",
@@ -86,7 +86,10 @@ class Network(nn.Module):
         seed: int | None = None,
     ) -> None:
         super().__init__()
-        columns = Columns.binary(columns) if isinstance(columns, int) else columns
+        if isinstance(columns, int):
+            columns = Columns.binary(columns)
+        elif not isinstance(columns, Columns):
+            columns = Columns(columns)
         if len(columns) != connectivities.columns:
             raise ValueError(
                 f"'connectivities' is for {connectivities.columns} columns, but 'columns' has {len(columns)}."
@@ -104,7 +107,6 @@ class Network(nn.Module):
         self.direct = direct and self.depth > 0
         self.memory = Memory()
         self._plans: dict[object, Plan] = {}
-        self._clean: dict[str, int] = {}
 
         last = self.depth + 1
         self.matrices = {f"W{layer}": (layer, layer - 1) for layer in range(1, last)} | {"V": (last, self.depth)}
@@ -155,6 +157,8 @@ class Network(nn.Module):
         """A plan without weights."""
         family = self.connectivities
         key: object = None
+        if isinstance(connectivity, int) and connectivity < 0:
+            raise ValueError(f"the number of a connectivity should be at least 0, not {connectivity}.")
         if family.single:
             if isinstance(connectivity, Connectivity) and not connectivity.equals(family[0]):
                 raise ValueError("'connectivity' is not the one that this network, stored for one only, was made for.")
@@ -178,12 +182,11 @@ class Network(nn.Module):
         with torch.no_grad():
             for name, weight in weights.items():
                 stairs = plan.stairs(self.matrices[name])
-                if not self.connectivities.single:
-                    weights[name] = stairs.pack(weight)
-                elif self._clean.get(name) != weight._version:
+                if self.connectivities.single:
                     # Whoever wrote to the parameters may have written where there is no connection.
                     stairs.mask_corners_(stairs.matrices(weight.data))
-                    self._clean[name] = weight._version
+                else:
+                    weights[name] = stairs.pack(weight)
         return weights
 
     def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
@@ -195,6 +198,8 @@ class Network(nn.Module):
             given: flags of the entries that are given, (rows, columns).
         """
         values, hole = self.columns.check(rows, self.c)
+        if given is not None and (given.dtype != torch.bool or given.shape != values.shape):
+            raise ValueError(f"'given' should be flags, true or false, of the shape {tuple(values.shape)}.")
         plan = self.plan(connectivity)
         outputs = self.run(
             plan,
@@ -270,8 +275,8 @@ class Network(nn.Module):
         """What the given columns add to the layers that see the input, whatever the degrees: dense products."""
         if given is None:
             return {}
-        if self.connectivities.single:
-            raise ValueError("'given' needs weights that a network of one connectivity does not have.")
+        if not self.connectivities.any_order:
+            raise ValueError("'given' needs a network of unlimited masks with resampled orderings.")
         from_given = plan.restore(x * self.per_unit(plan, given), 0).t()
         first = {1: self._parameter("W1" if self.depth else "V") @ from_given}
         if self.conditioning:

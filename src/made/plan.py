@@ -7,12 +7,11 @@ themselves, one indicator each. A matrix is known by the pair (layer it leads to
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from made.columns import Columns
 from made.connectivity import Connectivity, Integers
-from made.staircase import Memory, Sorted, Staircase, compared_product, cut_degrees, staircase_product
+from made.staircase import Memory, Sorted, Staircase, compared_product, cut_degrees, exact_degrees, staircase_product
 
 __all__ = ["Plan", "SortedPlan"]
 
@@ -41,7 +40,7 @@ class Plan:
         self.weights: dict[str, Tensor] = {}
         self.dtype, self.device = like.dtype, like.device
         degrees = _degrees(columns, connectivity)
-        self._degrees = {layer: torch.from_numpy(each).to(like) for layer, each in degrees.items()}
+        self._degrees = {layer: exact_degrees(each, like) for layer, each in degrees.items()}
 
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
         """``add`` plus the masked product of ``weight`` with ``x``."""

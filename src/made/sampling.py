@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -57,8 +59,10 @@ def sample(
         tensor([1., 0., 1., 1.])
     """
     width, like = len(network.columns), network.c
-    if count is not None and count < 0:
-        raise ValueError(f"'count' should be at least 0, not {count}.")
+    if batch_size < 1:
+        raise ValueError(f"'batch_size' should be at least 1, not {batch_size}.")
+    if count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
+        raise ValueError(f"'count' should be a whole number, at least 0, not {count!r}; rows to complete are 'known'.")
     if known is None:
         known = torch.full((1 if count is None else count, width), torch.nan, dtype=like.dtype)
     values, hole = network.columns.check(known, like)
@@ -67,20 +71,23 @@ def sample(
         if len(rows) != 1:
             raise ValueError(f"'count' is {count}, but 'known' has {len(rows)} rows.")
         rows = rows.expand(count, -1)
-    if isinstance(generator, int):
-        generator = torch.Generator(like.device).manual_seed(generator)
+    if isinstance(generator, (int, np.integer)):
+        generator = torch.Generator(like.device).manual_seed(int(generator))
     candidates = network.connectivities.numbers(masks)
     with torch.no_grad():
         if numbers is not None:
             chosen = torch.as_tensor(numbers)
-            if chosen.shape != (len(rows),):
-                raise ValueError(f"'numbers' should have {len(rows)} elements, one for each row.")
+            if chosen.shape != (len(rows),) or chosen.dtype.is_floating_point or (chosen < 0).any():
+                raise ValueError(f"'numbers' should have {len(rows)} elements, whole numbers, one for each row.")
         elif most_likely:
             return _most_likely(network, rows, candidates, asked_last, batch_size)
         else:
             pick = torch.rand(len(rows), generator=generator, dtype=like.dtype, device=like.device)
             chosen = _choose(network, rows, candidates, pick, batch_size)
-        uniform = torch.rand(len(rows), width, generator=generator, dtype=like.dtype, device=like.device)
+        # In double precision, and above zero, so that what is very unlikely is not drawn more often than it should.
+        double = like.dtype if like.device.type == "mps" else torch.float64
+        uniform = torch.rand(len(rows), width, generator=generator, dtype=double, device=like.device)
+        uniform.clamp_(min=torch.finfo(double).eps / 4)
         return complete(network, rows, chosen, None if most_likely else uniform, asked_last, batch_size)
 
 
@@ -98,13 +105,14 @@ def _choose(network: Network, rows: Tensor, candidates: Sequence[int], pick: Ten
 def _most_likely(
     network: Network, rows: Tensor, candidates: Sequence[int], asked_last: bool, batch_size: int
 ) -> Tensor:
+    """The most likely values in turn, under each mask; of these rows, the ones that the ensemble finds most likely."""
     best, best_score = rows, rows.new_full((len(rows),), -torch.inf)
-    for number in candidates:
+    for index, number in enumerate(candidates):
         filled = complete(network, rows, torch.full((len(rows),), number), None, asked_last, batch_size)
         score = log_prob(
             network, filled, given=~rows.isnan(), masks=candidates, asked_last=asked_last, batch_size=batch_size
         )
-        best = torch.where((score > best_score).unsqueeze(1), filled, best)
+        best = torch.where((score > best_score).unsqueeze(1), filled, best) if index else filled
         best_score = torch.maximum(score, best_score)
     return best
 
@@ -115,6 +123,8 @@ def complete(
 ) -> Tensor:
     """Fill the NaN of each row under its mask, by uniform random numbers or, without, by most likely values."""
     family, filled = network.connectivities, rows.clone()
+    known = Question(rows.nan_to_num(0), ~rows.isnan())
+    require_prefixes(network, known, [family[number] for number in numbers.tolist()])
     for number in numbers.unique().tolist():
         of_mask = (numbers == number).nonzero().squeeze(1).to(rows.device)
         hole = rows[of_mask].isnan()
@@ -122,7 +132,6 @@ def complete(
         if family.any_order:
             groups = list(arrangements(question, asked_last))
         else:
-            require_prefixes(network, question, [number])
             groups = [(torch.arange(len(question), device=rows.device), None)]
         for which, asked in groups:
             plan = network.plan(arranged(network, number, asked), packed=True)
@@ -140,6 +149,19 @@ def complete(
     return filled
 
 
+class _Corner(NamedTuple):
+    """The corner of one matrix in one range of degrees.
+
+    ``weights`` has the rows of each degree; ``source`` the units that they are multiplied with, which come after
+    ``full`` others; ``starts`` how many units of that layer are before each degree.
+    """
+
+    weights: Sequence[Tensor]
+    source: Tensor
+    full: int
+    starts: list[int]
+
+
 def _ancestral(
     network: Network, plan: SortedPlan, values: Tensor, known: Tensor | None, uniform: Tensor | None
 ) -> Tensor:
@@ -153,47 +175,42 @@ def _ancestral(
         uniform: random numbers; ``None`` for most likely values.
     """
     columns, last = plan.columns, network.depth + 1
-    x, seen = network.inputs(plan, values, torch.zeros_like(values, dtype=torch.bool) if known is None else known)
-    seen, first = torch.ones_like(seen), {}
-    if known is not None and network.connectivities.any_order:  # seen by every unit, and not by the staircase
-        first = network.first(plan, x, seen, known)
-        x, seen = torch.zeros_like(x), seen * ~known.t()
-    layers = [x.t().contiguous()]
-    for layer in range(1, last + 1):
-        layers.append(network.add(plan, layer, seen, first).expand(-1, len(values)).contiguous())
-
+    given = known is not None and network.connectivities.any_order
+    layers = _beginnings(network, plan, values, known, given)
     # Units of each degree: how many are before them, how many they are, and their values.
     starts = [plan.layers[layer].starts(len(columns)) for layer in range(last + 1)]
     counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
-    units = [values.split_with_sizes(count) for values, count in zip(layers, counts, strict=True)]
+    units = [layer.split_with_sizes(count) for layer, count in zip(layers, counts, strict=True)]
     packed = {
         matrix: plan.stairs(matrix).matrices(plan.weights[name])
         for name, matrix in network.matrices.items()
         if not name.startswith("U")
     }
     activation = ACTIVATIONS[network.activation]
-    noise = None if uniform is None else columns.noise(uniform).t().contiguous()
+    noise = None if uniform is None else columns.noise(uniform).t().contiguous().to(values.dtype)
     certain = [False] * len(columns) if known is None else known.all(dim=0).tolist()
     drawn = list(values.unbind(dim=1))
 
     for j, (low, high) in enumerate(pairwise(plan.cuts.tolist())):
-        corners: dict[int, list[tuple[Sequence[Tensor], Tensor, int, list[int]]]] = {}
+        corners: dict[int, list[_Corner]] = {}
+        # What earlier ranges add to this one: rows of blocks pull it, ...
         for (after, before), blocks in packed.items():
             (rows, _, corner), weight = blocks[j]
             full, prefix = plan.layers[before].bounds[j : j + 2]
             if not plan.stairs((after, before)).by_columns:
                 layers[after][rows].addmm_(weight[:, :full], layers[before][:full])
             by_degree = weight[corner].split_with_sizes(counts[after][low:high])
-            corners.setdefault(after, []).append((by_degree, layers[before][full:prefix], full, starts[before]))
+            corner_of = _Corner(by_degree, layers[before][full:prefix], full, starts[before])
+            corners.setdefault(after, []).append(corner_of)
         for degree in range(low, high):
             for layer in range(1, last + 1):
                 if counts[layer][degree] == 0 or (layer == last and certain[degree]):
                     continue
                 now = units[layer][degree]
-                for of_degree, source, full, begins in corners[layer]:
-                    width = begins[degree + 1] - full
+                for each in corners[layer]:
+                    width = each.starts[degree + 1] - each.full
                     if width:
-                        now.addmm_(of_degree[degree - low][:, :width], source[:width])
+                        now.addmm_(each.weights[degree - low][:, :width], each.source[:width])
                 if layer < last:
                     value = activation(now)
                     if network.joined(layer):
@@ -209,12 +226,28 @@ def _ancestral(
                 value = torch.where(known[:, degree], drawn[degree], value)
             drawn[degree] = value
             code = kind.encode(value)
-            if first and known is not None:
+            if given and known is not None:
                 code = code * ~known[:, degree, None]
             units[0][degree + 1].copy_(code.t())
+        # ... and columns of blocks have pushed what this one adds to all later ones.
         for (after, before), blocks in packed.items():
             if plan.stairs((after, before)).by_columns:
-                (_, seen_by, corner), weight = blocks[j]
+                (_, sources, corner), weight = blocks[j]
                 below = plan.layers[after].bounds[j + 1]
-                layers[after][below:].addmm_(weight[corner[0].stop :], layers[before][seen_by])
+                layers[after][below:].addmm_(weight[corner[0].stop :], layers[before][sources])
     return torch.stack(drawn, dim=1)
+
+
+def _beginnings(network: Network, plan: SortedPlan, values: Tensor, known: Tensor | None, given: bool) -> list[Tensor]:
+    """What each layer is before anything is drawn, (units, rows): all that is added to its products with units.
+
+    Known values are input units like others, or, if ``given``, seen by every unit and not through the staircase.
+    """
+    nothing = torch.zeros_like(values, dtype=torch.bool)
+    x, _ = network.inputs(plan, values, nothing if known is None else known)
+    seen, first = values.new_ones(values.shape[1], 1), {}
+    if given and known is not None:
+        first = network.first(plan, x, seen, known)
+        x, seen = torch.zeros_like(x), seen * ~known.t()
+    adds = [network.add(plan, layer, seen, first) for layer in range(1, network.depth + 2)]
+    return [x.t().contiguous(), *(add.expand(-1, len(values)).contiguous() for add in adds)]

@@ -32,7 +32,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Memory", "Sorted", "Staircase", "compared_product", "cut_degrees", "staircase_product"]
+__all__ = ["Memory", "Sorted", "Staircase", "compared_product", "cut_degrees", "exact_degrees", "staircase_product"]
 
 Integers = NDArray[np.int64]
 
@@ -47,6 +47,11 @@ def cut_degrees(columns: int, widest: int) -> Integers:
     """
     ranges = max(1, min(16, widest // 190, columns))
     return np.round(np.linspace(0, columns, ranges + 1)).astype(np.int64)
+
+
+def exact_degrees(degrees: Integers, like: Tensor) -> Tensor:
+    """Degrees to compare, on the device of ``like``: never in half precision, which would round them."""
+    return torch.from_numpy(degrees).to(like.device, torch.promote_types(like.dtype, torch.float32))
 
 
 class Sorted:
@@ -66,7 +71,8 @@ class Sorted:
         self.ascending = degrees[order]
         self.order = torch.from_numpy(order).to(like.device)
         self.inverse = torch.from_numpy(inverse).to(like.device)
-        self.degrees = torch.from_numpy(self.ascending).to(like)
+        self.degrees = exact_degrees(degrees, like).index_select(0, self.order)
+        self.dtype = like.dtype
         self.bounds: list[int] = np.searchsorted(self.ascending, cuts).tolist()
 
     def __len__(self) -> int:
@@ -111,8 +117,8 @@ class Memory:
     all tensors that used it are gone. The reference count tells that, so nothing is ever shared.
     """
 
-    def __init__(self, keep: int = 4) -> None:
-        self._keep = keep
+    def __init__(self, keep: int = 4, sizes: int = 16) -> None:
+        self._keep, self._sizes = keep, sizes
         self._kept: dict[tuple[int, torch.dtype], list[_Piece]] = {}
         self._lock = threading.Lock()
 
@@ -122,7 +128,10 @@ class Memory:
         if size < 2**14 or like.device.type != "cpu" or like.dtype not in _NUMPY:
             return like.new_empty(shape)
         with self._lock:  # nobody else may find the same piece unused
-            kept = self._kept.setdefault((size, like.dtype), [])
+            key = (size, like.dtype)
+            kept = self._kept[key] = self._kept.pop(key, [])  # the last used is the last in the dictionary
+            if len(self._kept) > self._sizes:
+                del self._kept[next(iter(self._kept))]
             piece = next((piece for piece in kept if piece.unused()), None)
             if piece is None:
                 piece = _Piece(size, like)
@@ -130,8 +139,8 @@ class Memory:
                 del kept[: -self._keep]
             return torch.from_numpy(piece.values.reshape(shape))
 
-    def __deepcopy__(self, memo: object) -> Memory:
-        return Memory(self._keep)
+    def __reduce__(self) -> tuple[type[Memory], tuple[int, int]]:
+        return Memory, (self._keep, self._sizes)  # a copy starts with nothing
 
 
 class Staircase:
@@ -184,7 +193,7 @@ class Staircase:
             pairwise(self.after.bounds), pairwise(self.before.bounds), strict=True
         ):
             after, before = self.after.degrees[first:last, None], self.before.degrees[full:prefix]
-            masks.append(after.ge(before).to(before.dtype))
+            masks.append(after.ge(before).to(self.before.dtype))
         return masks
 
     def mask_corners_(self, matrices: list[tuple[Block, Tensor]]) -> None:
@@ -265,7 +274,7 @@ def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, aft
         weight: W, (after, before).
         x: the values of the units of the layer before, (before, rows).
         add: a, what to add to, (after, rows) or (after, 1).
-        before, after: the degrees of the units of both layers, in the type of W.
+        before, after: the degrees of the units of both layers.
         memory: where results and gradients are put.
     """
     product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, memory)  # type: ignore[no-untyped-call]
@@ -278,7 +287,7 @@ class _ComparedProduct(torch.autograd.Function):
         ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory
     ) -> Tensor:
         y = memory.empty(len(after), x.shape[1], like=x).copy_(add)
-        for rows, mask in _strips(before, after, memory):
+        for rows, mask in _strips(weight, before, after, memory):
             y[rows].addmm_(mask.mul_(weight[rows]), x)
         ctx.save_for_backward(weight, x, before, after)
         ctx.memory, ctx.constant = memory, add.shape[1] == 1
@@ -290,7 +299,7 @@ class _ComparedProduct(torch.autograd.Function):
         weight, x, before, after = ctx.saved_tensors
         dweight = ctx.memory.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
         dx = ctx.memory.empty(*x.shape, like=x).zero_() if ctx.needs_input_grad[1] else None
-        for rows, mask in _strips(before, after, ctx.memory):
+        for rows, mask in _strips(weight, before, after, ctx.memory):
             if dweight is not None:
                 torch.mm(dy[rows], x.t(), out=dweight[rows])
                 dweight[rows].mul_(mask)
@@ -299,12 +308,12 @@ class _ComparedProduct(torch.autograd.Function):
         return dweight, dx, _gradient_of_add(ctx, dy), None, None, None
 
 
-def _strips(before: Tensor, after: Tensor, memory: Memory) -> Iterator[tuple[slice, Tensor]]:
+def _strips(weight: Tensor, before: Tensor, after: Tensor, memory: Memory) -> Iterator[tuple[slice, Tensor]]:
     """The mask, some rows at a time: as many as fit well into a processor's cache."""
     height = max(1, 2**21 // max(1, len(before)))
     for first in range(0, len(after), height):
         rows = slice(first, min(first + height, len(after)))
-        mask = memory.empty(rows.stop - first, len(before), like=before)
+        mask = memory.empty(rows.stop - first, len(before), like=weight)
         yield rows, torch.ge(after[rows, None], before, out=mask)
 
 
