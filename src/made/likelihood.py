@@ -174,17 +174,16 @@ def _grouped(
     generator: torch.Generator | None,
 ) -> Tensor:
     """One pass for each connectivity, its factors finished, and the rows put together again."""
-    family = network.connectivities
-    if isinstance(connectivity, (int, np.integer)):
+    if isinstance(connectivity, np.integer):
         connectivity = int(connectivity)
     if isinstance(connectivity, (int, Connectivity)):
         plan = network.plan(connectivity)
-        require_prefixes(network, question, [plan.connectivity] * len(question))
+        require_prefixes(network, question, plan.connectivity)
         return finish(plan, _factors(network, plan, question, network.training, generator))
     numbers = torch.as_tensor(connectivity)
     if numbers.shape != (len(question),) or (numbers.dtype.is_floating_point and len(numbers)):
         raise ValueError(f"'connectivity' should have {len(question)} whole numbers, one for each row.")
-    require_prefixes(network, question, [family[number] for number in numbers.tolist()])
+    require_prefixes(network, question, numbers)
     parts, order = [], []
     for number in numbers.unique().tolist() or [0]:
         which = (numbers == number).nonzero().squeeze(1)
@@ -287,7 +286,7 @@ def arranged(network: Network, number: int, asked: NDArray[np.bool_] | None) -> 
 def _prefix_log_prob(network: Network, question: Question, numbers: Sequence[int], batch_size: int) -> Tensor:
     """The answer of a model whose orderings are what they are: p(asked, given) / p(given), both prefixes of them."""
     for number in numbers:
-        require_prefixes(network, question, [network.connectivities[number]] * len(question))
+        require_prefixes(network, question, torch.full((len(question),), number))
     if question.given is None or len(numbers) == 1:  # one mask: the factors of what is asked are all there is to it
         (answer,) = _log_means(network, question, numbers, [None], batch_size)
         return answer
@@ -296,17 +295,23 @@ def _prefix_log_prob(network: Network, question: Question, numbers: Sequence[int
     return joint - condition
 
 
-def require_prefixes(network: Network, question: Question, connectivities: Sequence[Connectivity]) -> None:
-    """Refuse what the ordering of each row does not allow, if orderings are fixed.
+def require_prefixes(network: Network, question: Question, connectivity: Connectivity | Tensor) -> None:
+    """Refuse, if orderings are fixed, what they do not allow: the given must come first, then the asked, then holes.
 
-    Given columns must come first, then the asked ones, then holes.
+    The connectivity is one, or the number of one for each row.
     """
-    if network.connectivities.any_order:
+    family = network.connectivities
+    if family.any_order or len(question) == 0 or (question.given is None and question.observed is None):
         return
+    if isinstance(connectivity, Connectivity):
+        orderings = torch.from_numpy(connectivity.ordering).expand(len(question), -1)
+    else:
+        numbers, which = connectivity.unique(return_inverse=True)
+        orderings = torch.from_numpy(np.stack([family[number].ordering for number in numbers.tolist()]))[which]
     for flags, what in ((question.given, "given"), (question.observed, "observed")):
-        if flags is None or len(flags) == 0:
+        if flags is None:
             continue
-        positions = torch.from_numpy(np.stack([each.ordering for each in connectivities])).to(flags.device)
+        positions = orderings.to(flags.device)
         wrong = (positions * flags).amax(dim=1) != flags.sum(dim=1)
         if wrong.any():
             row = int(wrong.nonzero()[0])
@@ -330,7 +335,7 @@ def _log_means(
 ) -> list[Tensor]:
     """For each part of what is asked for, flags of entries or all of it, the log of its mean probability.
 
-    In double precision, so that many masks or columns add no rounding of their own.
+    In double precision, so that many masks add no rounding of their own.
     """
     values = question.values
     double = torch.float64 if values.device.type != "mps" else values.dtype
@@ -343,5 +348,7 @@ def _log_means(
             factors = _factors(network, plan, batch)
             for total, part in zip(totals, parts, strict=True):
                 chosen = factors if part is None else factors * plan.arrange(part[rows])
-                total[rows] = torch.logaddexp(total[rows], chosen.sum(dim=1, dtype=double))
+                # A quotient of two of these would lose the digits that a sum in single precision does not have.
+                likelihood = chosen.sum(dim=1, dtype=None if len(parts) == 1 else double)
+                total[rows] = torch.logaddexp(total[rows], likelihood.to(double))
     return [total - math.log(count) for total in totals]

@@ -123,12 +123,12 @@ def complete(
 ) -> Tensor:
     """Fill the NaN of each row under its mask, by uniform random numbers or, without, by most likely values."""
     family, filled = network.connectivities, rows.clone()
-    known = Question(rows.nan_to_num(0), ~rows.isnan())
-    require_prefixes(network, known, [family[number] for number in numbers.tolist()])
+    hole = rows.isnan()
+    everything = Question(rows.masked_fill(hole, 0), None, None if hole.all() else ~hole)
+    require_prefixes(network, everything, numbers)
     for number in numbers.unique().tolist():
         of_mask = (numbers == number).nonzero().squeeze(1).to(rows.device)
-        hole = rows[of_mask].isnan()
-        question = Question(rows[of_mask].masked_fill(hole, 0), None, None if hole.all() else ~hole)
+        question = everything[of_mask]
         if family.any_order:
             groups = list(arrangements(question, asked_last))
         else:
