@@ -66,12 +66,16 @@ CASES = [
 
 
 def interleave(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """The seconds of each, repeated in turn; two rounds before are not counted."""
+    """The seconds of each, repeated in turn; two rounds before are not counted.
+
+    Every other round goes backwards, so that none is always the one after the same other's use of the caches.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in work}
-    for _ in range(repeats + 2):
-        for name, function in work.items():
+    names = list(work)
+    for number in range(repeats + 2):
+        for name in names if number % 2 else reversed(names):
             start = time.perf_counter()
-            function()
+            work[name]()
             seconds[name].append(time.perf_counter() - start)
     return {name: each[2:] for name, each in seconds.items()}
 
