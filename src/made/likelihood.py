@@ -258,7 +258,7 @@ def log_prob(
 
 
 def arrangements(question: Question, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:
-    """Rows that share an ordering, and the columns to be put last; ``None`` for rows of which nothing is given.
+    """Rows that share an ordering, and flags of the columns to be put last; ``None`` for rows with nothing given.
 
     What a row gets depends on that row alone, so that answers do not change with the company it is in.
     """

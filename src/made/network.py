@@ -10,6 +10,8 @@ The paper's equations, with everything that it adds to them on the way:
 A row may have columns that are *given* and columns that are *holes*. Every unit of the first layer, and every direct
 connection, sees a given column whatever its degree; nothing sees a hole, whose 1 in the first layer's indicator is 0
 too. So rows that differ in what is given and what is missing share one connectivity and one pass.
+
+Tables are (rows, columns), but inside a pass units come first, (units, rows), as in the paper's :math:`W x`.
 """
 
 from __future__ import annotations
@@ -231,19 +233,20 @@ class Network(nn.Module):
             generator: the random numbers of that.
         """
         x, seen = self.inputs(plan, values, observed)
-        first = self.first(plan, x, seen, given)
+        from_given = self.from_given(plan, x, seen, given)
         if given is not None:
             x, seen = x * ~self.per_unit(plan, given), seen * ~given.t()
         x = h = x.t()
         for layer in range(1, self.depth + 1):
-            add = self.add(plan, layer, seen, first)
-            y = ACTIVATIONS[self.activation](plan.product((layer, layer - 1), plan.weights[f"W{layer}"], h, add))
+            offset = self.offset(plan, layer, seen, from_given)
+            y = ACTIVATIONS[self.activation](plan.product((layer, layer - 1), plan.weights[f"W{layer}"], h, offset))
             if dropout and self.dropout:
                 keep = torch.empty_like(y).bernoulli_(1 - self.dropout, generator=generator)
                 y = y * keep.div_(1 - self.dropout)
             h = h + y if self.joined(layer) else y
         last = self.depth + 1
-        y = plan.product((last, self.depth), plan.weights["V"], h, self.add(plan, last, seen, first))
+        offset = self.offset(plan, last, seen, from_given)
+        y = plan.product((last, self.depth), plan.weights["V"], h, offset)
         if self.direct:
             y = plan.product((last, 0), plan.weights["A"], x, y)
         return y.t().contiguous()
@@ -271,27 +274,27 @@ class Network(nn.Module):
             return x, values.new_ones(len(plan.columns), 1)
         return x * self.per_unit(plan, observed), observed.t().to(values.dtype)
 
-    def first(self, plan: Plan, x: Tensor, seen: Tensor, given: Tensor | None) -> dict[int, Tensor]:
-        """What the given columns add to the layers that see the input, whatever the degrees: dense products."""
+    def from_given(self, plan: Plan, x: Tensor, seen: Tensor, given: Tensor | None) -> dict[int, Tensor]:
+        """What the given columns add to each layer that sees the input, whatever the degrees: dense products."""
         if given is None:
             return {}
         if not self.connectivities.any_order:
             raise ValueError("'given' needs a network of unlimited masks with resampled orderings.")
-        from_given = plan.restore(x * self.per_unit(plan, given), 0).t()
-        first = {1: self._parameter("W1" if self.depth else "V") @ from_given}
+        x = plan.restore(x * self.per_unit(plan, given), 0).t()
+        parts = {1: self._parameter("W1" if self.depth else "V") @ x}
         if self.conditioning:
-            first[1] = first[1] + self._parameter("U1") @ plan.restore(seen.t() * given).t()
+            parts[1] = parts[1] + self._parameter("U1") @ plan.restore(seen.t() * given).t()
         if self.direct:
-            first[self.depth + 1] = self._parameter("A") @ from_given
-        return {layer: plan.sort(layer, add) for layer, add in first.items()}
+            parts[self.depth + 1] = self._parameter("A") @ x
+        return {layer: plan.sort(layer, part) for layer, part in parts.items()}
 
-    def add(self, plan: Plan, layer: int, seen: Tensor, first: Mapping[int, Tensor]) -> Tensor:
-        """All that a layer adds to its products with units: bias, conditioning, and the given columns' part."""
-        add = plan.sort(layer, self._parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
+    def offset(self, plan: Plan, layer: int, seen: Tensor, from_given: Mapping[int, Tensor]) -> Tensor:
+        """All that a layer has beside its products with units: bias, conditioning, and what is from given columns."""
+        offset = plan.sort(layer, self._parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
         if self.conditioning:
-            ones = seen if layer == 1 else add.new_ones(self.sizes[layer - 1], 1)
-            add = plan.product(self.matrices[f"U{layer}"], plan.weights[f"U{layer}"], ones, add)
-        return add + first[layer] if layer in first else add
+            ones = seen if layer == 1 else offset.new_ones(self.sizes[layer - 1], 1)
+            offset = plan.product(self.matrices[f"U{layer}"], plan.weights[f"U{layer}"], ones, offset)
+        return offset + from_given[layer] if layer in from_given else offset
 
     def _pack(self, name: str, dense: Tensor) -> Tensor:
         """A matrix as it is stored."""

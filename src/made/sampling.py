@@ -245,9 +245,9 @@ def _beginnings(network: Network, plan: SortedPlan, values: Tensor, known: Tenso
     """
     nothing = torch.zeros_like(values, dtype=torch.bool)
     x, _ = network.inputs(plan, values, nothing if known is None else known)
-    seen, first = values.new_ones(values.shape[1], 1), {}
+    seen, from_given = values.new_ones(values.shape[1], 1), {}  # in the end, every column will have been seen
     if given and known is not None:
-        first = network.first(plan, x, seen, known)
+        from_given = network.from_given(plan, x, seen, known)
         x, seen = torch.zeros_like(x), seen * ~known.t()
-    adds = [network.add(plan, layer, seen, first) for layer in range(1, network.depth + 2)]
-    return [x.t().contiguous(), *(add.expand(-1, len(values)).contiguous() for add in adds)]
+    offsets = [network.offset(plan, layer, seen, from_given) for layer in range(1, network.depth + 2)]
+    return [x.t().contiguous(), *(offset.expand(-1, len(values)).contiguous() for offset in offsets)]

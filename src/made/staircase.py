@@ -99,8 +99,7 @@ class _Piece:
         self._owner = np.empty(size * like.element_size() + 64, dtype=np.uint8)
         start = -self._owner.ctypes.data % 64
         self.values = self._owner[start : start + size * like.element_size()].view(_NUMPY[like.dtype])
-        self._references = 0
-        self._references = self._count()
+        self._references = self._count()  # by this object and by the view: whoever else holds it is a tensor
 
     def _count(self) -> int:
         return sys.getrefcount(self._owner)
