@@ -149,6 +149,10 @@ def test_state_is_kept_in_full_and_loads_again(network) -> None:
     rows = worlds(network.columns)
     assert torch.equal(other(rows, 1), network(rows, 1))
     assert torch.equal(copy.deepcopy(network)(rows, 1), network(rows, 1))
+    other.float().load_state_dict(state, assign=True)  # takes the type of what is loaded, too
+    assert torch.equal(other(rows, 1), network(rows, 1))
+    with pytest.raises(RuntimeError, match="size mismatch for c"):
+        other.load_state_dict(state | {"c": torch.zeros(99)})
 
 
 def test_one_mask_stored_packed_equals_the_same_stored_in_full() -> None:

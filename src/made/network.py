@@ -316,5 +316,5 @@ class Network(nn.Module):
         for name in self.matrices:
             dense = state_dict.get(prefix + name)
             if isinstance(dense, Tensor) and dense.shape == self.shape(name):
-                state_dict[prefix + name] = self._pack(name, dense.to(self.c))
+                state_dict[prefix + name] = self._pack(name, dense.to(self.c.device))
         super()._load_from_state_dict(state_dict, prefix, *args)
