@@ -60,10 +60,10 @@ def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
 
 @dataclass
 class Dense:
-    """The paper's equations with a stored mask for each matrix, one row of given, asked and holes for all rows.
+    """The paper's equations with a stored mask for each matrix; the same columns are given and holes in all rows.
 
-    ``visible`` says which columns are in the ordering (given, asked, holes), effectively: a unit of the first layer
-    sees the given columns, the asked ones up to its degree, and no hole.
+    The ordering is (given, asked, holes): a unit of the first layer sees the given columns, the asked ones up to its
+    degree, and no hole.
     """
 
     network: Network

@@ -34,10 +34,12 @@ def test_a_draw_never_leaves_the_categories() -> None:
 
 
 def test_signed_binary_tells_zero_from_a_hole() -> None:
-    network = Network(Columns.binary(2, signed=True), Connectivities(2, (8,), masks=None, resample="ordering"))
-    answers = log_prob(network, [[0, 1], [float("nan"), 1]])
+    """A zero and a hole are one to a network without conditioning weights, unless the zero is coded as -1."""
     assert Binary(signed=True).encode(torch.tensor([0.0, 1.0])).squeeze(-1).tolist() == [-1, 1]
-    assert answers.isfinite().all()
+    for signed in (False, True):
+        network = Network(Columns.binary(2, signed=signed), Connectivities(2, (8,), masks=None), activation="tanh")
+        zero, hole = network(torch.tensor([[0.0, 1.0], [float("nan"), 1.0]]))
+        assert torch.equal(zero, hole) == (not signed)
 
 
 def test_columns_are_worked_on_by_kind_in_any_order() -> None:

@@ -312,3 +312,27 @@ def test_numbers_are_checked() -> None:
         network(torch.zeros(1, 4), given=torch.tensor([[1, 0, 0, 0]]))
     with pytest.raises(ValueError, match="'given' needs a network of unlimited masks"):
         network(torch.zeros(1, 4), given=torch.tensor([[True, False, False, False]]))
+
+
+@given(networks())
+def test_outputs_ignore_their_own_column_and_later_ones(network) -> None:
+    """For any architecture: derivatives are exactly zero, and what changes later changes an output by rounding only."""
+    rows = worlds(network.columns)
+    for number in range(2):
+        ordering = network.connectivities[number].ordering
+        for packed in (False, True):
+            plan = network.plan(number, packed=packed)
+
+            def outputs(values: torch.Tensor, plan=plan) -> torch.Tensor:
+                return plan.restore(network.run(plan, plan.arrange(values)), network.depth + 1)
+
+            found = torch.autograd.functional.jacobian(lambda row: outputs(row)[0], rows[:1]).squeeze(1)
+            forbidden = ordering[network.columns.output_columns][:, None] <= ordering[None, :]
+            assert (found[torch.from_numpy(forbidden)] == 0).all()
+            every = outputs(rows)
+            for column in range(len(network.columns)):
+                before = rows[:, ordering < ordering[column]]
+                same = (before[:, None] == before[None]).all(dim=2)
+                of_column = every[:, network.columns.output_columns == column]
+                differ = (of_column[:, None] - of_column[None]).abs().amax(dim=2)
+                assert differ[same].max() < 1e-12

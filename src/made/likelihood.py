@@ -71,8 +71,9 @@ class Question:
                 f"row {row}, column {column} ('{network.columns.names[column]}') is given, but its value is NaN: give "
                 "a value, or leave the column out of 'given'."
             )
-        given_none = flags is None or not flags.any()
-        return cls(values, None if hole is None else ~hole, None if given_none else flags)
+        if flags is not None and not flags.any():
+            flags = None
+        return cls(values, None if hole is None else ~hole, flags)
 
     @property
     def asked(self) -> Tensor:

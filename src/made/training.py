@@ -64,7 +64,7 @@ def train(
         max_epochs: the most passes over the rows.
         patience: the look-ahead: training ends after this many epochs without progress.
         mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
-            for every mask that differs, which is slow.
+            for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
         questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
             asked later for what it was trained on.
         masks: how many masks an unlimited model averages to validate; 16 unless told.
@@ -99,7 +99,10 @@ def train(
             optimizer.zero_grad()
             numbers: int | Connectivity | range = mask if mask_for == "update" else range(mask, mask + len(batch))
             asked = data[batch]
-            if network.connectivities.any_order and torch.rand((), generator=generator).item() < questions:
+            if (
+                network.connectivities.any_order
+                and torch.rand((), generator=generator, device=data.values.device).item() < questions
+            ):
                 asked = _ask_at_random(asked, generator)
                 numbers = network.connectivities.draw(mask, lowest=0)
             loss = -log_likelihood(network, asked, numbers, generator=generator).mean()
@@ -130,9 +133,9 @@ def train(
 def _ask_at_random(question: Question, generator: torch.Generator) -> Question:
     """Make some entries of each row given and some holes, shares and entries drawn at random; one is always asked."""
     values = question.values
-    device = values.device
-    share = torch.rand(len(values), 2, generator=generator, device=device).sort(dim=1).values
-    role = torch.rand(values.shape, generator=generator, device=device)
+    share = torch.rand(len(values), 2, generator=generator, device=values.device).sort(dim=1).values
+    role = torch.rand(values.shape, generator=generator, device=values.device)
     given, asked = role < share[:, :1], role >= share[:, 1:]
-    asked[torch.arange(len(values)), torch.randint(values.shape[1], (len(values),), generator=generator)] = True
+    one = torch.randint(values.shape[1], (len(values), 1), generator=generator, device=values.device)
+    asked.scatter_(1, one, True)
     return Question(values, asked | given, given & ~asked)

@@ -51,13 +51,11 @@ class BernoulliMixture:
                 score = _log_prob(prior, mean, np.asarray(valid, dtype=np.float64)).mean()
                 if score > best:
                     best, self.prior_, self.mean_ = score, prior, mean
-                if score < last + 1e-6 and components > 1:
+                if components == 1 or score < last + 1e-6:
                     break
                 last = score
                 joint = _joint(prior, mean, rows)
                 responsibility = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-                if components == 1:
-                    break
         return self
 
     def log_prob(self, rows: ArrayLike) -> Floats:
