@@ -187,10 +187,9 @@ WHY = [
     "the pieces takes more calls than the textbook's few large products. With 32 masks, such a network multiplies",
     "by a mask as the textbook does, only without storing it: to gather its weights in sorted order takes longer",
     "than it saves. In a step of 1 x 8000 three quarters, and of 2 x 8000 nine tenths, are matrix products,",
-    "within a half of the limit. What the textbook takes beside its own products depends on whether the C library",
-    "keeps its large temporaries or asks the system for new ones each time: the same step of it took from 0.07 to",
-    "0.12 s (1 x 8000) and from 0.8 to 1.5 s (2 x 8000) in different runs, and the ratio to it was 1.8 to 2.7 and",
-    "3.0 to 4.4.",
+    "within a half of the limit; what the textbook takes beside its own products depends on whether the C library",
+    "keeps its large temporaries or asks the system for new ones each time. Many products in pieces also want",
+    "both cores to themselves: when other work runs on them, this engine slows down more than the textbook does.",
 ]
 
 
