@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from made.connectivity import Connectivities, Connectivity
     from made.likelihood import log_conditionals, log_likelihood, log_prob, mean_and_interval
     from made.network import Network
+    from made.numeric import Numeric
     from made.sampling import sample
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ __all__ = [
     "Connectivities",
     "Connectivity",
     "Network",
+    "Numeric",
     "log_conditionals",
     "log_likelihood",
     "log_prob",
@@ -34,6 +36,7 @@ _ROOMS = {
     **dict.fromkeys(("Connectivities", "Connectivity"), "connectivity"),
     **dict.fromkeys(("log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"), "likelihood"),
     "Network": "network",
+    "Numeric": "numeric",
     "sample": "sampling",
 }
 

@@ -5,13 +5,14 @@ else about it, so that a new kind is a new subclass of :class:`Column` and nothi
 of rows and of columns of one kind at once: values are ``(...)``, and units have one axis more, ``(..., units)``.
 
 In a table, NaN means "not observed". Only :meth:`Columns.check` meets one: whoever calls the other methods has put an
-allowed value (0 always is) in its place, and leaves the result out.
+allowed value (0 always is) in its place, and leaves the result out. A kind may work on values of its own, such as
+standardised ones: :meth:`Columns.check` makes them, and :meth:`Columns.outer` makes them what they were.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -22,13 +23,15 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional as F
 
+from made.errors import DataError
+
 __all__ = ["Binary", "Categorical", "Column", "Columns", "Rows"]
 
 Rows: TypeAlias = Tensor | ArrayLike
 
 
 class Column(ABC):
-    """A kind of column. Two columns that compare equal are of one kind and are worked on together."""
+    """A kind of column."""
 
     @property
     @abstractmethod
@@ -68,6 +71,36 @@ class Column(ABC):
     def noise(self, uniform: Tensor) -> Tensor:
         """The random numbers that :meth:`draw` takes, from uniform ones. Shapes: (...) to (...)."""
         return uniform
+
+    def mean(self, units: Tensor) -> Tensor:
+        """The expected values; of a kind that has no mean, the most likely ones. Shapes: (..., outputs) to (...)."""
+        return self.mode(units)
+
+    def tempered(self, units: Tensor, temperature: float) -> Tensor:
+        """Output units of a distribution that is sharper (below 1) or flatter (above). Shapes: (..., outputs)."""
+        return units / temperature
+
+    def initial(self) -> Tensor:
+        """What the output units are before training, if the weights add nothing. Shape: (outputs)."""
+        return torch.zeros(self.outputs)
+
+    def inner(self, values: Tensor) -> Tensor:
+        """Values of the table to those that all other methods, but for :meth:`valid`, work on."""
+        return values
+
+    def outer(self, values: Tensor) -> Tensor:
+        """The inverse of :meth:`inner`."""
+        return values
+
+    @property
+    def family(self) -> object:
+        """Columns whose families are equal are worked on together."""
+        return self
+
+    @staticmethod
+    def joint(kinds: Sequence[Column]) -> Column:
+        """A kind that does the work of several columns of one family, the last axis of their values."""
+        return kinds[0]
 
 
 @dataclass(frozen=True)
@@ -157,7 +190,7 @@ class Categorical(Column):
 def _as_tensor(rows: ArrayLike) -> Tensor:
     array = np.asarray(rows)
     if array.dtype.kind not in "biufc":
-        raise ValueError(f"'rows' should be numbers, not {array.dtype}: code other values as 0, 1, ..., holes as NaN.")
+        raise DataError(f"'rows' should be numbers, not {array.dtype}: code other values as 0, 1, ..., holes as NaN.")
     return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
 
 
@@ -169,15 +202,15 @@ class Columns(Sequence[Column]):
         names: a name for each, for messages; x1, x2, ... unless told.
 
     Example:
-        >>> columns = Columns([Binary(), Categorical(3)], names=["smoker", "home"])
+        >>> columns = Columns([Binary(), Categorical(3)], names=["male", "home"])
         >>> columns
         Columns(1 x Binary(signed=False), 1 x Categorical(k=3))
         >>> columns.input_columns
         array([0, 1, 1, 1])
-        >>> columns.check([[1, 3]])
+        >>> columns.check([[1, 3]])  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        ValueError: row 0, column 1 ('home'): 3 is not a whole number from 0 to 2, nor NaN for 'not observed'.
+        made.errors.DataError: row 0, column 1 ('home'): 3 is not a whole number from 0 to 2, nor ...
     """
 
     def __init__(self, kinds: Sequence[Column], names: Sequence[str] | None = None) -> None:
@@ -213,26 +246,28 @@ class Columns(Sequence[Column]):
 
     def permuted(self, order: Sequence[int]) -> Columns:
         """The same columns in another order."""
-        if len(self._groups) == 1:
+        if self.kinds.count(self.kinds[0]) == len(self):
             return self  # one kind: its units are the same in any order
         return Columns([self.kinds[d] for d in order], [self.names[d] for d in order])
 
     @cached_property
     def _groups(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
-        """Each kind with its columns and their input and output units."""
+        """Each family's joint kind, with its columns and their input and output units."""
         with torch.inference_mode(False):  # what is made while evaluating is kept for training
             return self._group()
 
     def _group(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
-        if self.kinds.count(self.kinds[0]) == len(self):
-            everything = (torch.arange(len(self)), torch.arange(self.inputs), torch.arange(self.outputs))
-            return [(self.kinds[0], *everything)]
+        families: dict[object, list[int]] = {}
+        for d, kind in enumerate(self.kinds):
+            families.setdefault(kind.family, []).append(d)
         groups = []
-        for kind in dict.fromkeys(self.kinds):
-            of_kind = np.array([other == kind for other in self.kinds])
+        for members in families.values():
+            together = self.kinds[members[0]].joint([self.kinds[d] for d in members])
+            of_kind = np.zeros(len(self), dtype=np.bool_)
+            of_kind[members] = True
             where = (of_kind, of_kind[self.input_columns], of_kind[self.output_columns])
             columns, inputs, outputs = (torch.from_numpy(np.flatnonzero(flags)) for flags in where)
-            groups.append((kind, columns, inputs, outputs))
+            groups.append((together, columns, inputs, outputs))
         return groups
 
     def check(self, rows: Rows, like: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
@@ -243,36 +278,50 @@ class Columns(Sequence[Column]):
         """
         table = rows if isinstance(rows, Tensor) else _as_tensor(rows)
         if table.ndim != 2 or table.shape[1] != len(self):
-            raise ValueError(f"'rows' should have the shape (rows, {len(self)}), not {tuple(table.shape)}.")
+            raise DataError(f"'rows' should have the shape (rows, {len(self)}), not {tuple(table.shape)}.")
         if table.dtype.is_complex:
-            raise ValueError(f"'rows' should be real numbers, not {table.dtype}.")
+            raise DataError(f"'rows' should be real numbers, not {table.dtype}.")
         if not table.dtype.is_floating_point:
             table = table.to(torch.float32)
         if like is not None:
             table = table.to(like.device)
-        if len(self._groups) == 1:
-            valid = self.kinds[0].valid(table)
-        else:
-            valid = torch.empty_like(table, dtype=torch.bool)
-            for kind, columns, _, _ in self._groups:
-                columns = columns.to(table.device)
-                valid[:, columns] = kind.valid(table.index_select(1, columns))
+        valid = self._by_family(Column.valid, table, torch.bool)
         dtype = table.dtype if like is None else like.dtype
         if valid.all():
-            return table.to(dtype), None
+            return self._by_family(Column.inner, table, dtype), None
         hole = table.isnan()
         if not (valid | hole).all():
             row, column = (valid | hole).logical_not().nonzero()[0].tolist()
-            raise ValueError(
+            raise DataError(
                 f"row {row}, column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
                 f"{self.kinds[column].allowed}, nor NaN for 'not observed'."
             )
-        return table.masked_fill(hole, 0).to(dtype), hole
+        return self._by_family(Column.inner, table, dtype).masked_fill(hole, 0), hole
+
+    def outer(self, values: Tensor) -> Tensor:
+        """Values as the table has them, in double precision if columns are not all discrete; NaN stays NaN."""
+        return self._by_family(Column.outer, values, None)
+
+    def _by_family(
+        self, method: Callable[[Column, Tensor], Tensor], table: Tensor, dtype: torch.dtype | None
+    ) -> Tensor:
+        """A method of :class:`Column` on values, of each family's columns. Shapes: (rows, columns)."""
+        parts = []
+        for kind, columns, _, _ in self._groups:
+            values = table if len(self._groups) == 1 else table.index_select(1, columns.to(table.device))
+            parts.append(getattr(kind, method.__name__)(values))
+        dtype = max((part.dtype for part in parts), key=lambda each: each.itemsize) if dtype is None else dtype
+        if len(parts) == 1:
+            return torch.as_tensor(parts[0], dtype=dtype)
+        together = torch.empty_like(table, dtype=dtype)
+        for part, (_, columns, _, _) in zip(parts, self._groups, strict=True):
+            together[:, columns.to(table.device)] = part.to(dtype)
+        return together
 
     def encode(self, values: Tensor) -> Tensor:
         """Values to input units. Shapes: (rows, columns) to (rows, inputs)."""
         if len(self._groups) == 1:
-            return self.kinds[0].encode(values).flatten(1)
+            return self._groups[0][0].encode(values).flatten(1)
         units = values.new_empty(len(values), self.inputs)
         for kind, columns, inputs, _ in self._groups:
             of_kind = kind.encode(values.index_select(1, columns.to(values.device)))
@@ -282,7 +331,7 @@ class Columns(Sequence[Column]):
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         """The log-likelihood of each value. Shapes: (rows, outputs), (rows, columns) to (rows, columns)."""
         if len(self._groups) == 1:
-            return self.kinds[0].log_prob(units.unflatten(1, (len(self), -1)), values)
+            return self._groups[0][0].log_prob(units.unflatten(1, (len(self), -1)), values)
         parts = []
         for kind, columns, _, outputs in self._groups:
             of_kind = units.index_select(1, outputs.to(units.device)).unflatten(1, (len(columns), -1))
@@ -292,10 +341,8 @@ class Columns(Sequence[Column]):
 
     def noise(self, uniform: Tensor) -> Tensor:
         """The random numbers that each column's kind draws with. Shapes: (rows, columns) to (rows, columns)."""
-        if len(self._groups) == 1:
-            return self.kinds[0].noise(uniform)
-        noise = torch.empty_like(uniform)
-        for kind, columns, _, _ in self._groups:
-            columns = columns.to(uniform.device)
-            noise[:, columns] = kind.noise(uniform.index_select(1, columns))
-        return noise
+        return self._by_family(Column.noise, uniform, uniform.dtype)
+
+    def initial(self) -> Tensor:
+        """What the output units are before training, if the weights add nothing. Shape: (outputs)."""
+        return torch.cat([kind.initial() for kind in self.kinds])

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from made.columns import Rows
 from made.connectivity import Connectivity
+from made.errors import QuestionError
 from made.network import Network
 from made.plan import Plan
 
@@ -67,7 +68,7 @@ class Question:
         flags = None if given is None else _flags(network, given, len(values)).to(values.device)
         if flags is not None and hole is not None and (flags & hole).any():
             row, column = (flags & hole).nonzero()[0].tolist()
-            raise ValueError(
+            raise QuestionError(
                 f"row {row}, column {column} ('{network.columns.names[column]}') is given, but its value is NaN: give "
                 "a value, or leave the column out of 'given'."
             )
@@ -103,7 +104,7 @@ def _flags(network: Network, given: Given, rows: int) -> Tensor:
         listed = list(given)  # type: ignore[arg-type]
         if listed and all(isinstance(name, str) for name in listed):
             if unknown := [name for name in listed if name not in names]:
-                raise ValueError(f"'given' names {unknown[0]!r}, but the columns are {', '.join(names)}.")
+                raise QuestionError(f"'given' names {unknown[0]!r}, but the columns are {', '.join(names)}.")
             given = [names.index(name) for name in listed]
     flags = torch.as_tensor(given)
     if flags.dtype == torch.bool:
@@ -319,7 +320,7 @@ def require_prefixes(network: Network, question: Question, connectivity: Connect
             names = network.columns.names
             latest = names[int((positions[row] * flags[row]).argmax())]
             missing = names[int(torch.where(flags[row], len(names) + 1, positions[row]).argmin())]
-            raise ValueError(
+            raise QuestionError(
                 f"row {row}: '{latest}' is {what} but '{missing}', which comes before it in an ordering of this model, "
                 "is not. A model whose orderings are fixed or a finite list answers only where the given columns come "
                 "first in each of them, then those asked for, then the holes. Remedy: train a model with unlimited "

@@ -118,7 +118,7 @@ class Network(nn.Module):
             self.matrices |= {f"U{layer}": (layer, layer - 1 if layer > 1 else -1) for layer in range(1, last + 1)}
         for layer in range(1, last):
             self.register_parameter(f"b{layer}", nn.Parameter(torch.zeros(self.sizes[layer])))
-        self.register_parameter("c", nn.Parameter(torch.zeros(columns.outputs)))
+        self.register_parameter("c", nn.Parameter(columns.initial()))
         generator = torch.Generator().manual_seed(connectivities.seed if seed is None else seed)
         for name in self.matrices:
             dense = torch.zeros(self.shape(name))

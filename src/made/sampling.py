@@ -32,6 +32,7 @@ def sample(
     masks: int | Sequence[int] | None = None,
     numbers: Sequence[int] | None = None,
     most_likely: bool = False,
+    temperature: float = 1.0,
     asked_last: bool = True,
     generator: torch.Generator | int | None = None,
     batch_size: int = 500,
@@ -46,6 +47,8 @@ def sample(
         numbers: the mask of each row; unless told, each row draws its own, so that rows are from the ensemble.
         most_likely: instead of drawing, take the most likely value of each column in turn; of the rows that this gives
             under each mask, the one that the ensemble finds most likely is kept.
+        temperature: below 1 draws nearer to the most likely values, above 1 farther from them: each conditional is
+            sharpened or flattened, so that 1 is the only value that draws from the model.
         asked_last: see :func:`made.log_prob`.
         generator: random numbers, or a seed for them.
         batch_size: the number of rows drawn together.
@@ -61,6 +64,10 @@ def sample(
     width, like = len(network.columns), network.c
     if batch_size < 1:
         raise ValueError(f"'batch_size' should be at least 1, not {batch_size}.")
+    if not 0 < temperature < float("inf"):
+        raise ValueError(
+            f"'temperature' should be above 0, not {temperature}; for no chance at all, use 'most_likely'."
+        )
     if count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
         raise ValueError(f"'count' should be a whole number, at least 0, not {count!r}; rows to complete are 'known'.")
     if known is None:
@@ -80,7 +87,7 @@ def sample(
             if chosen.shape != (len(rows),) or chosen.dtype.is_floating_point or (chosen < 0).any():
                 raise ValueError(f"'numbers' should have {len(rows)} elements, whole numbers, one for each row.")
         elif most_likely:
-            return _most_likely(network, rows, candidates, asked_last, batch_size)
+            return network.columns.outer(_most_likely(network, rows, candidates, asked_last, batch_size))
         else:
             pick = torch.rand(len(rows), generator=generator, dtype=like.dtype, device=like.device)
             chosen = _choose(network, rows, candidates, pick, batch_size)
@@ -88,7 +95,15 @@ def sample(
         double = like.dtype if like.device.type == "mps" else torch.float64
         uniform = torch.rand(len(rows), width, generator=generator, dtype=double, device=like.device)
         uniform.clamp_(min=torch.finfo(double).eps / 4)
-        return complete(network, rows, chosen, None if most_likely else uniform, asked_last, batch_size)
+        noise = None if most_likely else uniform
+        return network.columns.outer(complete(network, rows, chosen, noise, asked_last, batch_size, temperature))
+
+
+def _question(rows: Tensor, known: Tensor) -> Question:
+    """Rows that have been checked, as a question: NaN is a hole, and what is ``known`` is given."""
+    hole = rows.isnan()
+    observed = ~hole if hole.any() else None
+    return Question(rows.masked_fill(hole, 0), observed, known if known.any() else None)
 
 
 def _choose(network: Network, rows: Tensor, candidates: Sequence[int], pick: Tensor, batch_size: int) -> Tensor:
@@ -96,7 +111,8 @@ def _choose(network: Network, rows: Tensor, candidates: Sequence[int], pick: Ten
     if network.connectivities.any_order or bool(rows.isnan().all()):
         index = (pick * len(candidates)).long()
     else:
-        known = [log_prob(network, rows, masks=[number], batch_size=batch_size) for number in candidates]
+        question = _question(rows, torch.zeros_like(rows, dtype=torch.bool))
+        known = [log_prob(network, question, masks=[number], batch_size=batch_size) for number in candidates]
         below = torch.stack(known).softmax(dim=0).cumsum(dim=0)[:-1]
         index = (pick >= below).sum(dim=0)
     return torch.tensor(candidates)[index.cpu()]
@@ -109,9 +125,8 @@ def _most_likely(
     best, best_score = rows, rows.new_full((len(rows),), -torch.inf)
     for index, number in enumerate(candidates):
         filled = complete(network, rows, torch.full((len(rows),), number), None, asked_last, batch_size)
-        score = log_prob(
-            network, filled, given=~rows.isnan(), masks=candidates, asked_last=asked_last, batch_size=batch_size
-        )
+        question = _question(filled, ~rows.isnan())
+        score = log_prob(network, question, masks=candidates, asked_last=asked_last, batch_size=batch_size)
         best = torch.where((score > best_score).unsqueeze(1), filled, best) if index else filled
         best_score = torch.maximum(score, best_score)
     return best
@@ -119,7 +134,13 @@ def _most_likely(
 
 @torch.no_grad()
 def complete(
-    network: Network, rows: Tensor, numbers: Tensor, uniform: Tensor | None, asked_last: bool, batch_size: int
+    network: Network,
+    rows: Tensor,
+    numbers: Tensor,
+    uniform: Tensor | None,
+    asked_last: bool,
+    batch_size: int,
+    temperature: float = 1.0,
 ) -> Tensor:
     """Fill the NaN of each row under its mask, by uniform random numbers or, without, by most likely values."""
     family, filled = network.connectivities, rows.clone()
@@ -144,6 +165,7 @@ def complete(
                     plan.arrange(some.values),
                     None if some.given is None else plan.arrange(some.given),
                     None if uniform is None else plan.arrange(uniform[index]),
+                    temperature,
                 )
                 filled[index] = plan.restore(drawn)
     return filled
@@ -163,7 +185,12 @@ class _Corner(NamedTuple):
 
 
 def _ancestral(
-    network: Network, plan: SortedPlan, values: Tensor, known: Tensor | None, uniform: Tensor | None
+    network: Network,
+    plan: SortedPlan,
+    values: Tensor,
+    known: Tensor | None,
+    uniform: Tensor | None,
+    temperature: float,
 ) -> Tensor:
     """Complete rows, on columns in the order of the plan. Shapes: all (rows, columns).
 
@@ -173,6 +200,7 @@ def _ancestral(
         values: the values that are known.
         known: which those are; ``None`` for none.
         uniform: random numbers; ``None`` for most likely values.
+        temperature: of each conditional.
     """
     columns, last = plan.columns, network.depth + 1
     given = known is not None and network.connectivities.any_order
@@ -221,6 +249,8 @@ def _ancestral(
                 continue
             # The output units of degree d are those of the column at position d + 1, whose input has degree d + 1.
             kind, outputs = columns[degree], units[last][degree].t()
+            if temperature != 1:
+                outputs = kind.tempered(outputs, temperature)
             value = kind.mode(outputs) if noise is None else kind.draw(outputs, noise[degree])
             if known is not None:
                 value = torch.where(known[:, degree], drawn[degree], value)

@@ -1,65 +1,57 @@
-r"""The loop: updates, validation, early stopping.
+r"""The loop: updates, validation, early stopping, and a state from which it goes on exactly.
 
 The paper's procedure: mini-batches, one mask for each update, and after each epoch the likelihood of validation rows
 under the ensemble; when it has not risen for ``patience`` epochs, training ends, and the best weights are kept. The
-order of the rows in epoch e and the mask of update t are functions of (seed, e) and of t.
+order of the rows in epoch e, the mask, the questions and the dropout of update t are functions of (seed, e) and of
+(seed, t), so that a :class:`State` of a few tensors and numbers is all that a run is: stopped anywhere and taken up
+again, it ends with the same bits.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import signal
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from made.columns import Rows
 from made.connectivity import Connectivity
+from made.errors import DataError, Diverged, Interrupted
 from made.likelihood import Question, log_likelihood, log_prob
 from made.network import Network
+from made.optimizers import OPTIMIZERS, SCHEDULES, learning_rate_at, make_optimizer
 
-__all__ = ["Epoch", "train"]
+__all__ = ["Epoch", "Recipe", "State", "Trainer", "train"]
+
+FINALISTS = 3  # of an unlimited model, the best epochs by few masks, among which many masks choose
 
 
 @dataclass(frozen=True)
-class Epoch:
-    """What is known after an epoch: negative log-likelihoods in nats, the mean over rows.
-
-    That of training is of what was asked for in its updates, which may be part of the rows.
-    """
-
-    number: int
-    train_nll: float
-    valid_nll: float
-    best_nll: float
-    seconds: float
-
-
-def train(
-    network: Network,
-    rows: Rows,
-    valid: Rows,
-    *,
-    learning_rate: float = 1e-3,
-    weight_decay: float = 0.0,
-    batch_size: int = 100,
-    max_epochs: int = 500,
-    patience: int = 30,
-    mask_for: Literal["update", "row"] = "update",
-    questions: float = 0.5,
-    masks: int | None = None,
-    seed: int = 0,
-    report: Callable[[Epoch], None] = lambda epoch: None,
-) -> list[Epoch]:
-    """Train a network by maximum likelihood, with Adam; it ends with the weights of its best epoch.
+class Recipe:
+    """How to train.
 
     Arguments:
-        network: the network.
-        rows: the rows to train on.
-        valid: the rows that choose the epoch.
-        learning_rate, weight_decay: of AdamW.
+        optimizer: one of adadelta, adagrad, adam, adamw, sgd.
+        learning_rate: the optimiser's own default unless told.
+        schedule: what becomes of the learning rate: ``"constant"``, or down to zero at ``max_epochs`` in a ``"linear"``
+            or ``"cosine"`` way.
+        epsilon: what the optimiser adds to a denominator, above zero; 1e-6 for Adadelta and Adagrad, 1e-8 for the
+            Adams unless told.
+        momentum: of SGD; the decay of the averages of Adadelta, and of the first ones of the Adams.
+        weight_decay: pulls weights to zero; not the biases.
+        clip: the greatest norm of a gradient; a longer one is scaled down.
+        average: the decay of a moving average of the weights, which is then what is validated and kept.
         batch_size: the number of rows in an update.
         max_epochs: the most passes over the rows.
         patience: the look-ahead: training ends after this many epochs without progress.
@@ -67,66 +59,388 @@ def train(
             for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
         questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
             asked later for what it was trained on.
-        masks: how many masks an unlimited model averages to validate; 16 unless told.
-        seed: the seed of the order of rows, and of dropout.
-        report: called after each epoch.
-
-    Returns:
-        The epochs.
+        validation_masks: how many masks an unlimited model averages after each epoch.
+        evaluation_masks: how many it averages at the end, to choose among its best epochs.
+        seed: the seed of the order of rows, of questions and of dropout.
     """
-    data = Question.ask(network, rows)
-    if data.observed is not None:
-        raise ValueError("'rows' should have no NaN: to learn from rows with holes is not possible yet.")
-    if mask_for not in ("update", "row"):
-        raise ValueError(f"'mask_for' should be update or row, not {mask_for!r}.")
-    checked = Question.ask(network, valid)
-    for name, question in (("rows", data), ("valid", checked)):
-        if len(question) == 0:
-            raise ValueError(f"'{name}' should have at least one row.")
-    if batch_size < 1:
-        raise ValueError(f"'batch_size' should be at least 1, not {batch_size}.")
-    optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-    generator = torch.Generator(data.values.device)
-    best, best_nll, waited = None, float("inf"), 0
-    history: list[Epoch] = []
-    update, mask, start = 0, 0, time.perf_counter()
-    for number in range(max_epochs):
-        network.train()
-        order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, number, 1]).random_raw(len(data)), kind="stable")
-        total = 0.0
-        for batch in torch.from_numpy(order).to(data.values.device).split(batch_size):
-            generator.manual_seed(int(np.random.Philox(key=seed, counter=[0, 0, update, 2]).random_raw() >> 1))
-            optimizer.zero_grad()
-            numbers: int | Connectivity | range = mask if mask_for == "update" else range(mask, mask + len(batch))
-            asked = data[batch]
-            if (
-                network.connectivities.any_order
-                and torch.rand((), generator=generator, device=data.values.device).item() < questions
-            ):
-                asked = _ask_at_random(asked, generator)
-                numbers = network.connectivities.draw(mask, lowest=0)
-            loss = -log_likelihood(network, asked, numbers, generator=generator).mean()
-            loss.backward()
-            optimizer.step()
-            update += 1
-            mask += 1 if mask_for == "update" else len(batch)
-            total += loss.item() * len(batch)
-        if not np.isfinite(total):
-            if best is not None:
-                network.load_state_dict(best)
-            raise FloatingPointError(f"the loss is not finite in epoch {number}: lower 'learning_rate'.")
-        network.eval()
-        valid_nll = -log_prob(network, checked, masks=masks).mean().item()
-        waited += 1
-        if valid_nll < best_nll:
-            best_nll, waited = valid_nll, 0
-            best = {name: value.clone() for name, value in network.state_dict().items()}
-        history.append(Epoch(number, total / len(data), valid_nll, best_nll, time.perf_counter() - start))
-        report(history[-1])
-        if waited >= patience:
-            break
-    if best is not None:
-        network.load_state_dict(best)
+
+    optimizer: str = "adamw"
+    learning_rate: float | None = None
+    schedule: str = "constant"
+    epsilon: float | None = None
+    momentum: float | None = None
+    weight_decay: float = 0.0
+    clip: float | None = None
+    average: float | None = None
+    batch_size: int = 100
+    max_epochs: int = 500
+    patience: int = 30
+    mask_for: Literal["update", "row"] = "update"
+    questions: float = 0.5
+    validation_masks: int = 4
+    evaluation_masks: int = 16
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("mask_for", ("update", "row"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"'{name}' should be one of {', '.join(choices)}, not {getattr(self, name)!r}.")
+        whole = {
+            "batch_size": 1,
+            "max_epochs": 0,
+            "patience": 1,
+            "validation_masks": 1,
+            "evaluation_masks": 1,
+            "seed": 0,
+        }
+        for name, least in whole.items():
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+                raise ValueError(f"'{name}' should be a whole number, at least {least}, not {number!r}.")
+        ranges: list[tuple[tuple[str, ...], Callable[[float], bool], str]] = [
+            (("learning_rate", "epsilon", "clip"), lambda value: value > 0, "above 0, or None"),
+            (("momentum", "average"), lambda value: 0 <= value < 1, "from 0 to below 1, or None"),
+            (("weight_decay",), lambda value: value >= 0, "at least 0"),
+            (("questions",), lambda value: 0 <= value <= 1, "from 0 to 1"),
+        ]
+        for names, allowed, words in ranges:
+            for name in names:
+                value = getattr(self, name)
+                number = isinstance(value, (int, float, np.number)) and math.isfinite(value)
+                if not (number and allowed(value)) and not (value is None and words.endswith("None")):
+                    raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What is known after an epoch: negative log-likelihoods in nats, the mean over rows.
+
+    That of training is of what was asked for in its updates, which may be part of the rows. Without validation rows,
+    the other two are NaN.
+    """
+
+    number: int
+    updates: int
+    train_nll: float
+    valid_nll: float
+    best_nll: float
+    learning_rate: float
+    seconds: float
+
+
+@dataclass
+class State:
+    """All that a run is at some update, beside what it was started with.
+
+    Attributes:
+        update: how many updates were made.
+        loss: the sum over rows of the loss, in this epoch so far.
+        waited: the epochs since the best one.
+        seconds: how long it ran.
+        history: the epochs so far.
+        finalists: the best epochs, the best first: validation NLL and number.
+        tensors: the weights by name, as ``weights.W1``, ``optimizer.W1.exp_avg``, ``average.W1``, ``best0.W1``.
+    """
+
+    update: int = 0
+    loss: float = 0.0
+    waited: int = 0
+    seconds: float = 0.0
+    history: list[Epoch] = field(default_factory=list)
+    finalists: list[tuple[float, int]] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but the tensors, for JSON."""
+        kept = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "tensors"}
+        return kept | {"history": [dataclasses.asdict(epoch) for epoch in self.history]}
+
+    @classmethod
+    def of(cls, facts: dict[str, Any], tensors: dict[str, Tensor]) -> State:
+        """The inverse of :meth:`facts`."""
+        history = [Epoch(**epoch) for epoch in facts["history"]]
+        finalists = [(float(nll), int(number)) for nll, number in facts["finalists"]]
+        return cls(**(facts | {"history": history, "finalists": finalists}), tensors=tensors)
+
+
+class Trainer:
+    """A run of training: a network, rows, a recipe, and how far it has come.
+
+    Arguments:
+        network: the network, which ends with the weights of its best epoch.
+        rows: the rows to train on; an any-order model also learns from rows with holes.
+        valid: the rows that choose the epoch; without any, the last epoch's weights are kept.
+        recipe: how to train.
+        state: where to go on; the start unless told.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        rows: Rows | Question,
+        valid: Rows | Question | None,
+        recipe: Recipe,
+        state: State | None = None,
+    ) -> None:
+        self.network, self.recipe = network, recipe
+        self.data = Question.ask(network, rows)
+        self.valid = None if valid is None else Question.ask(network, valid)
+        for name, question in (("rows", self.data), ("valid", self.valid)):
+            if question is not None and len(question) == 0:
+                raise DataError(f"'{name}' should have at least one row.")
+        if self.data.observed is not None and not network.connectivities.any_order:
+            raise DataError(
+                "'rows' has NaN, but only a model whose masks are unlimited, with resampled orderings, learns from "
+                "rows with holes (masks='unlimited'); or fill them first."
+            )
+        self.parameters = dict(network.named_parameters())
+        self.optimizer = make_optimizer(
+            self.parameters,
+            recipe.optimizer,
+            recipe.learning_rate,
+            recipe.epsilon,
+            recipe.momentum,
+            recipe.weight_decay,
+        )
+        self.average = self._copy() if recipe.average else None
+        self.best: list[dict[str, Tensor]] = []
+        self.state = State()
+        if state is not None:
+            self._restore(state)
+        self.start = self._copy() if not self.best else None  # the last good weights until an epoch ends
+
+    @property
+    def updates_per_epoch(self) -> int:
+        return -(-len(self.data) // self.recipe.batch_size)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        epochs = len(self.state.history)
+        return epochs >= self.recipe.max_epochs or self.state.waited >= self.recipe.patience
+
+    def run(
+        self,
+        *,
+        keep: Callable[[State], None] | None = None,
+        report: Callable[[Epoch], None] = lambda epoch: None,
+        tick: Callable[[int], None] = lambda updates: None,
+    ) -> list[Epoch]:
+        """Train until the end.
+
+        Arguments:
+            keep: called with the state now and then, never so often that it takes more than a twentieth of the time,
+                and when a signal (Ctrl-C, SIGTERM) ends the run. Without it, signals do what they always do.
+            report: called after each epoch.
+            tick: called after each update with their number.
+
+        Returns:
+            The epochs.
+        """
+        self.network.train()
+        begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
+        with _asked_to_stop(keep is not None) as stop:
+            while not self.finished:
+                self._update()
+                if self.state.update % self.updates_per_epoch == 0:
+                    self.state.seconds = time.perf_counter() - begin
+                    report(self._end_of_epoch())
+                tick(self.state.update)
+                now = time.perf_counter()
+                if keep is not None and (stop or now - kept >= max(0.5, 20 * price)):
+                    self.state.seconds = now - begin
+                    keep(self.snapshot())
+                    kept, price = time.perf_counter(), time.perf_counter() - now
+                if stop:
+                    raise Interrupted(
+                        f"training was stopped after {self.state.update} updates, {len(self.state.history)} epochs."
+                    )
+            if keep is not None:
+                keep(self.snapshot())
+        return self.state.history
+
+    def choose(self) -> float:
+        """Give the network the best weights, and the NLL of the validation rows under the ensemble, or NaN."""
+        self.network.eval()
+        if self.valid is None or not self.best:
+            if self.average is not None:
+                self._load(self.average)
+            return self._validate(self.recipe.evaluation_masks)
+        scores = []
+        for weights in self.best:
+            self._load(weights)
+            scores.append(self._validate(self.recipe.evaluation_masks))
+        self.chosen = int(np.argmin(scores))
+        self._load(self.best[self.chosen])
+        return scores[self.chosen]
+
+    chosen = 0
+
+    @property
+    def best_epoch(self) -> int | None:
+        """The number of the epoch whose weights were chosen."""
+        return self.state.finalists[self.chosen][1] if self.state.finalists else None
+
+    def snapshot(self) -> State:
+        """The state as it is now; its tensors are the run's own, to be written before it goes on."""
+        if not all(bool(weight.isfinite().all()) for weight in self.parameters.values()):
+            raise self._diverged("a weight")
+        tensors = {f"weights.{name}": weight.detach() for name, weight in self.parameters.items()}
+        for name, weight in self.parameters.items():
+            for key, value in self.optimizer.state[weight].items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimizer.{name}.{key}"] = value
+        for label, weights in [("average", self.average), *((f"best{i}", each) for i, each in enumerate(self.best))]:
+            tensors |= {f"{label}.{name}": weight for name, weight in (weights or {}).items()}
+        self.state.tensors = tensors
+        return self.state
+
+    def _restore(self, state: State) -> None:
+        self.state = dataclasses.replace(state, history=list(state.history), finalists=list(state.finalists))
+        groups: dict[str, dict[str, Tensor]] = {}
+        for key, value in state.tensors.items():
+            label, _, name = key.partition(".")
+            groups.setdefault(label, {})[name] = value.to(self.network.c.device)
+        for label in [label for label in groups if label != "optimizer"]:
+            if {name: value.shape for name, value in groups[label].items()} != {
+                name: value.shape for name, value in self.parameters.items()
+            }:
+                raise ValueError("the state is of another network.")
+        self._load(groups["weights"])
+        for key, value in groups.get("optimizer", {}).items():
+            name, _, what = key.partition(".")
+            self.optimizer.state[self.parameters[name]][what] = value.clone()
+        if self.average is not None:
+            self.average = groups["average"]
+        self.best = [groups[f"best{i}"] for i in range(len(state.finalists))]
+
+    def _copy(self) -> dict[str, Tensor]:
+        return {name: weight.detach().clone() for name, weight in self.parameters.items()}
+
+    def _load(self, weights: dict[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, weight in self.parameters.items():
+                weight.copy_(weights[name])
+
+    def _words(self, *words: int) -> int:
+        """63 random bits, a function of the seed and of these numbers."""
+        return int(np.random.Philox(key=self.recipe.seed, counter=[0, 0, *words]).random_raw() >> 1)
+
+    def _order(self, epoch: int) -> Tensor:
+        """The order of the rows in an epoch."""
+        if getattr(self, "_epoch", None) != epoch:
+            bits = np.random.Philox(key=self.recipe.seed, counter=[0, 0, epoch, 1]).random_raw(len(self.data))
+            self._epoch, self._rows = epoch, torch.from_numpy(np.argsort(bits, kind="stable"))
+            self._rows = self._rows.to(self.data.values.device)
+        return self._rows
+
+    def _update(self) -> None:
+        recipe, family, update = self.recipe, self.network.connectivities, self.state.update
+        epoch, position = divmod(update, self.updates_per_epoch)
+        batch = self._order(epoch)[position * recipe.batch_size : (position + 1) * recipe.batch_size]
+        generator = torch.Generator(self.data.values.device).manual_seed(self._words(update, 2))
+        asked = self.data[batch]
+        seen = epoch * len(self.data) + position * recipe.batch_size
+        mask: int | Connectivity | range = update if recipe.mask_for == "update" else range(seen, seen + len(batch))
+        if family.any_order and self._words(update, 3) < recipe.questions * 2**63:
+            asked = _ask_at_random(asked, generator)
+            mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
+        rate = learning_rate_at(recipe.schedule, update, recipe.max_epochs * self.updates_per_epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] * rate
+        self.optimizer.zero_grad()
+        loss = -log_likelihood(self.network, asked, mask, generator=generator).mean()
+        loss.backward()
+        value = loss.item()
+        gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
+        norm = get_total_norm(gradients)
+        if not math.isfinite(value) or not math.isfinite(norm.item()):
+            raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
+        if recipe.clip is not None:
+            clip_grads_with_norm_(list(self.parameters.values()), recipe.clip, norm)
+        self.optimizer.step()
+        if self.average is not None and recipe.average:
+            decay = min(recipe.average, (1 + update) / (10 + update))
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.average.values()), list(self.parameters.values()), 1 - decay)
+        self.state.update += 1
+        self.state.loss += value * len(batch)
+
+    def _end_of_epoch(self) -> Epoch:
+        state, number = self.state, len(self.state.history)
+        self.network.eval()
+        own = self._copy() if self.average is not None else None
+        if self.average is not None:
+            self._load(self.average)
+        nll = self._validate(self.recipe.validation_masks)
+        if self.valid is not None:
+            if not math.isfinite(nll):
+                raise self._diverged("the likelihood of the validation rows")
+            best_before = state.finalists[0][0] if state.finalists else math.inf
+            state.waited = 0 if nll < best_before else state.waited + 1
+            many = self.network.connectivities.masks is None and not self.network.connectivities.single
+            place = sum(other <= nll for other, _ in state.finalists)
+            if place < (FINALISTS if many else 1):
+                state.finalists.insert(place, (nll, number))
+                self.best.insert(place, self._copy())
+                del state.finalists[FINALISTS if many else 1 :], self.best[FINALISTS if many else 1 :]
+            self.start = None
+        if own is not None:
+            self._load(own)
+        self.network.train()
+        best = state.finalists[0][0] if state.finalists else math.nan
+        rate = self.optimizer.param_groups[0]["lr"]
+        state.history.append(
+            Epoch(number, state.update, state.loss / len(self.data), nll, best, rate, round(state.seconds, 3))
+        )
+        state.loss = 0.0
+        return state.history[-1]
+
+    def _validate(self, masks: int) -> float:
+        if self.valid is None:
+            return math.nan
+        family = self.network.connectivities
+        unlimited = family.masks is None and not family.single
+        return -log_prob(self.network, self.valid, masks=masks if unlimited else None).double().mean().item()
+
+    def _diverged(self, what: str) -> Diverged:
+        """The error, after the last good weights were put back."""
+        update, epoch = self.state.update, self.state.update // self.updates_per_epoch
+        if self.best:
+            self._load(self.best[0])
+            kept = f"the weights of epoch {self.state.finalists[0][1]} are kept"
+        else:
+            if self.start is not None:
+                self._load(self.start)
+            kept = "the weights it began with are kept"
+        self.network.eval()
+        return Diverged(
+            f"update {update} (epoch {epoch}): {what} is not finite; {kept}. Remedy: a lower 'learning_rate', or "
+            "'clip' to limit the gradient."
+        )
+
+
+def train(
+    network: Network,
+    rows: Rows | Question,
+    valid: Rows | Question | None,
+    recipe: Recipe | None = None,
+    *,
+    report: Callable[[Epoch], None] = lambda epoch: None,
+) -> list[Epoch]:
+    """Train a network by maximum likelihood; it ends with the weights of its best epoch. See :class:`Trainer`.
+
+    Example:
+        >>> from made import Connectivities, Network
+        >>> rows = torch.randint(2, (100, 1)).float().expand(-1, 3)
+        >>> network = Network(3, Connectivities(3, (16,)))
+        >>> history = train(network, rows[:80], rows[80:], Recipe(max_epochs=5))
+        >>> len(history)
+        5
+    """
+    trainer = Trainer(network, rows, valid, Recipe() if recipe is None else recipe)
+    history = trainer.run(report=report)
+    trainer.choose()
     return history
 
 
@@ -136,6 +450,31 @@ def _ask_at_random(question: Question, generator: torch.Generator) -> Question:
     share = torch.rand(len(values), 2, generator=generator, device=values.device).sort(dim=1).values
     role = torch.rand(values.shape, generator=generator, device=values.device)
     given, asked = role < share[:, :1], role >= share[:, 1:]
-    one = torch.randint(values.shape[1], (len(values), 1), generator=generator, device=values.device)
-    asked.scatter_(1, one, True)
+    one = torch.rand(values.shape, generator=generator, device=values.device)
+    if question.observed is not None:
+        given, asked, one = given & question.observed, asked & question.observed, one * question.observed
+    asked.scatter_(1, one.argmax(dim=1, keepdim=True), True)
+    if question.observed is not None:
+        asked &= question.observed  # a row of nothing but holes asks for nothing
     return Question(values, asked | given, given & ~asked)
+
+
+@contextmanager
+def _asked_to_stop(listen: bool) -> Iterator[list[int]]:
+    """A list that is no longer empty once a signal asked to stop; a second one stops at once."""
+    asked: list[int] = []
+    if not listen or threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

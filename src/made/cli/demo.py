@@ -31,7 +31,7 @@ def demo(
     from made.baselines.bernoulli import BernoulliMixture
     from made.datasets import digits
     from made.paper import figure_samples
-    from made.training import Epoch, train
+    from made.training import Epoch, Recipe, train
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -59,11 +59,7 @@ def demo(
             network,
             data.train,
             data.valid,
-            learning_rate=5e-3,
-            weight_decay=0.01,
-            max_epochs=EPOCHS,
-            patience=20,
-            seed=seed,
+            Recipe(learning_rate=5e-3, weight_decay=0.01, max_epochs=EPOCHS, patience=20, seed=seed),
             report=report,
         )
 

@@ -1,0 +1,133 @@
+"""Numbers: densities that integrate to one in the data's own units, integers whose probabilities sum to one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+
+from made import Binary, Columns, Connectivities, Network, Numeric, log_prob, sample
+from made.errors import DataError
+from made.training import Recipe, train
+
+
+def random_units(kind, *shape) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return kind.initial().double() + torch.randn(*shape, kind.outputs, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("kind", [Numeric(0, 1), Numeric(170, 12.5), Numeric(-3e6, 2e4, components=1)])
+def test_a_density_integrates_to_one(kind) -> None:
+    units = random_units(kind)
+
+    def density(x: float) -> float:
+        return kind.log_prob(units, kind.inner(torch.tensor(x, dtype=torch.float64))).exp().item()
+
+    cuts = np.linspace(-200, 200, 201) * kind.scale + kind.location
+    total = sum(quad(density, low, high, epsabs=1e-10)[0] for low, high in pairwise(cuts))
+    assert total == pytest.approx(1, abs=1e-7)
+
+
+@pytest.mark.parametrize("kind", [Numeric(40, 13, step=1), Numeric(0, 0.3, step=1), Numeric(1000, 900, step=50)])
+def test_the_probabilities_of_integers_sum_to_one(kind) -> None:
+    units = random_units(kind)
+    values = kind.location + kind.step * torch.arange(-20_000, 20_001, dtype=torch.float64)
+    assert kind.valid(values).all()
+    probabilities = kind.log_prob(units.expand(len(values), -1), kind.inner(values)).exp()
+    assert probabilities.sum().item() == pytest.approx(1, abs=1e-10)
+    assert not kind.valid(values[:1] + kind.step / 2).item()
+
+
+@pytest.mark.parametrize("kind", [Numeric(5, 2), Numeric(5, 2, step=1)])
+def test_draws_follow_the_density(kind) -> None:
+    """Uniform numbers on a grid: the share of draws up to a value is the integral of the density up to it."""
+    units = random_units(kind)
+    grid = (torch.arange(20_000, dtype=torch.float64) + 0.5) / 20_000
+    drawn = kind.outer(kind.draw(units.expand(20_000, -1), grid)).sort().values
+    fine = torch.linspace(-60, 60, 240_001, dtype=torch.float64)
+    if kind.step:
+        fine = torch.arange(-60.0, 61.0, dtype=torch.float64)
+        below = kind.log_prob(units.expand(len(fine), -1), kind.inner(fine)).exp().cumsum(0)
+    else:
+        below = torch.cumulative_trapezoid(kind.log_prob(units.expand(len(fine), -1), kind.inner(fine)).exp(), fine)
+        fine = fine[1:]
+    for x, expected in zip(fine[:: len(fine) // 50], below[:: len(fine) // 50], strict=True):
+        assert (drawn <= x).double().mean().item() == pytest.approx(expected.item(), abs=3e-3)
+    densest = fine[kind.log_prob(units.expand(len(fine), -1), kind.inner(fine)).argmax()]
+    mode = kind.mode(units)
+    assert kind.log_prob(units, mode) >= kind.log_prob(units, kind.inner(densest)) - 0.5
+    assert kind.outer(kind.mean(units)).item() == pytest.approx(drawn.mean().item(), abs=0.5 if kind.step else 0.02)
+    cold = kind.outer(kind.draw(kind.tempered(units, 0.1).expand(20_000, -1), grid))
+    assert cold.std() < drawn.std()
+
+
+def test_far_out_in_the_tails_nothing_is_lost() -> None:
+    for kind in (Numeric(0, 1), Numeric(0, 1, step=1)):
+        units = kind.initial().requires_grad_()
+        value = kind.log_prob(units.expand(3, -1), torch.tensor([0.0, 1e4, -1e7]))
+        assert value.isfinite().all()
+        (slope,) = torch.autograd.grad(value.sum(), units)
+        assert slope.isfinite().all()
+
+
+def test_a_value_that_repeats_does_not_make_a_density_infinite() -> None:
+    kind = Numeric(0, 1)
+    units = torch.zeros(kind.outputs)
+    units[-kind.components :] = -100
+    assert kind.log_prob(units, torch.tensor(0.0)).item() < 7
+
+
+def test_columns_of_numbers_are_worked_on_together() -> None:
+    columns = Columns([Numeric(0, 1), Binary(), Numeric(100, 5), Numeric(10, 3, step=1)])
+    rows = torch.tensor([[0.3, 1.0, 97.0, 12.0], [-1.0, 0.0, 110.5, 3.0]], dtype=torch.float64)
+    values, hole = columns.check(rows)
+    assert hole is None
+    assert torch.allclose(columns.outer(values), rows)
+    units = torch.randn(2, columns.outputs, dtype=torch.float64)
+    alone, start = [], 0
+    for column, kind in enumerate(columns):
+        alone.append(kind.log_prob(units[:, start : start + kind.outputs], values[:, column]))
+        start += kind.outputs
+    assert torch.allclose(columns.log_prob(units, values), torch.stack(alone, dim=1))
+    with pytest.raises(DataError, match="inf is not a finite number"):
+        columns.check([[float("inf"), 1, 0, 0]])
+    with pytest.raises(DataError, match=r"row 0, column 3 \('x4'\): 0.5 is not a number in steps of 1 from 10"):
+        columns.check([[0, 1, 0, 0.5]])
+
+
+def test_a_model_learns_a_density_in_the_units_of_the_data() -> None:
+    """A column of numbers that depends on a coin: the likelihood approaches the truth, and so do the samples."""
+    generator = torch.Generator().manual_seed(0)
+    coin = torch.randint(2, (3000,), generator=generator).double()
+    height = 160 + 20 * coin + 4 * torch.randn(3000, generator=generator, dtype=torch.float64)
+    rows = torch.stack([coin, height], dim=1)
+    truth = np.log(2) + 0.5 * np.log(2 * np.pi * 16) + 0.5
+    columns = Columns([Binary(signed=True), Numeric(170, 10)])
+    network = Network(columns, Connectivities(2, (50,), masks=None), conditioning=True, direct=True)
+    train(network, rows[:2000], rows[2000:2500], Recipe(max_epochs=40, learning_rate=0.005, patience=10))
+    assert -log_prob(network, rows[2500:]).mean().item() == pytest.approx(truth, abs=0.12)
+    tall = sample(network, 500, known=[[1, float("nan")]], generator=0)
+    assert tall.dtype == torch.float64
+    assert tall[:, 1].mean().item() == pytest.approx(180, abs=1.5)
+    assert tall[:, 1].std().item() == pytest.approx(4, abs=1)
+    grid = torch.linspace(100, 250, 3001, dtype=torch.float64)
+    table = torch.stack([torch.ones(3001, dtype=torch.float64), grid], dim=1)
+    density = log_prob(network.double(), table, given=[0]).exp()
+    assert torch.trapezoid(density, grid).item() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"scale": 0.0}, "'scale' should be a finite number"),
+        ({"scale": float("nan")}, "'scale' should be a finite number"),
+        ({"step": -1.0}, "'step' should be a finite number, at least 0"),
+        ({"components": 0}, "'components' should be at least 1"),
+    ],
+)
+def test_arguments_are_checked(wrong, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        Numeric(**({"location": 0.0, "scale": 1.0} | wrong))
