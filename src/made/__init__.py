@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from made.columns import Binary, Categorical, Column, Columns
     from made.connectivity import Connectivities, Connectivity
+    from made.estimator import MADE
     from made.likelihood import log_conditionals, log_likelihood, log_prob, mean_and_interval
     from made.network import Network
     from made.numeric import Numeric
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "MADE",
     "Binary",
     "Categorical",
     "Column",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "MADE": "estimator",
     **dict.fromkeys(("Binary", "Categorical", "Column", "Columns"), "columns"),
     **dict.fromkeys(("Connectivities", "Connectivity"), "connectivity"),
     **dict.fromkeys(("log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"), "likelihood"),

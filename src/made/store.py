@@ -17,7 +17,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -136,7 +136,7 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: Path | None = None) -> None:
+def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: Iterable[str] = ()) -> None:
     """Make these files what the folder holds: all of them, or, if this is killed, what it held before.
 
     Arguments:
@@ -144,14 +144,14 @@ def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: Pa
         files: what to write, by name: bytes, or a function that writes to a path. No name may be one that the
             folder's manifest has now, unless the bytes are the same.
         finished: whether training came to its end.
-        keep: a file of the folder that goes on to count, as it is.
+        keep: the names of files of the folder that go on to count, as they are.
     """
     path.mkdir(parents=True, exist_ok=True)
-    facts = {}
     for name, content in files.items():
         _write(path / name, content)
-    for file in [path / name for name in files] + ([keep] if keep else []):
-        facts[file.name] = {"bytes": file.stat().st_size, "sha256": _sha256(file)}
+    facts = {}
+    for name in (*files, *keep):
+        facts[name] = {"bytes": (path / name).stat().st_size, "sha256": _sha256(path / name)}
     _write(path / MANIFEST, _manifest_text(finished, facts))
     # What no manifest names any more, and what a killed process left.
     for file in path.iterdir():

@@ -155,6 +155,10 @@ class State:
         kept = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "tensors"}
         return kept | {"history": [dataclasses.asdict(epoch) for epoch in self.history]}
 
+    def copy(self) -> State:
+        """The same, of which a run that goes on changes nothing."""
+        return State.of(self.facts(), {name: tensor.clone() for name, tensor in self.tensors.items()})
+
     @classmethod
     def of(cls, facts: dict[str, Any], tensors: dict[str, Tensor]) -> State:
         """The inverse of :meth:`facts`."""

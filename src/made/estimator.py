@@ -1,0 +1,621 @@
+"""`MADE`, the scikit-learn face over all of it."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, DensityMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
+
+from made.errors import DataError, Diverged, Interrupted, ModelError, QuestionError
+from made.likelihood import Question, log_conditionals, log_prob
+from made.model import (
+    Config,
+    Model,
+    begin_run,
+    checkpoint,
+    checkpoint_content,
+    checkpoint_name,
+    data_digest,
+    history_line,
+    history_lines,
+    new_config,
+    open_model,
+    with_scores,
+)
+from made.parameters import PARAMETERS
+from made.prediction import Prediction, predict
+from made.progress import TensorBoard, bar
+from made.sampling import sample
+from made.schema import Kinds, Schema
+from made.store import check_replaceable, commit, is_model, replace_folder
+from made.table import Table
+from made.training import Epoch, Recipe, Trainer
+
+__all__ = ["MADE"]
+
+# What may differ between a run and the one that goes on with it.
+FREE = ("max_epochs", "patience", "tensorboard", "device", "verbose")
+ROWS_AT_A_TIME = 10_000
+
+
+def _has_discrete_column(estimator: MADE) -> bool:
+    model: Model | None = getattr(estimator, "model_", None)
+    return model is None or any(field.kind != "numeric" for field in model.schema.fields)
+
+
+class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
+    r"""A distribution over the rows of a table, by a masked autoencoder.
+
+    Every answer is a true log-likelihood. NaN (None, null, an empty text) means "not observed", in training too. With
+    unlimited masks, the default, any columns can be given, asked for, or left out.
+
+    Arguments:
+        hidden_sizes: the number of units :math:`K^l` of each hidden layer.
+        masks: R, the number of masks that updates cycle through and that answers average; or ``"unlimited"``.
+        resample: what changes from mask to mask: ``"both"``, ``"ordering"``, ``"degrees"`` or ``"neither"``.
+        ordering: the ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``.
+        activation: g, the activation of hidden units.
+        direct: whether there are direct connections A.
+        conditioning: whether there are connectivity conditioning weights U.
+        residual: join hidden layers of equal size by residual connections.
+        dropout: the probability with which a hidden unit is left out in training.
+        initialization: ``"glorot"`` or ``"orthogonal"``.
+        optimizer, learning_rate, schedule, epsilon, momentum, weight_decay, clip, average, mask_for, questions: see
+            :class:`made.training.Recipe`.
+        batch_size: the number of rows in an update; ``"auto"`` is 32 to 500, by the number of rows.
+        max_epochs: the most passes over the rows; 0 gives a model in its initial weights, which answers everything.
+        patience: the look-ahead: training ends after this many epochs without progress.
+        validation_fraction: the share of rows set apart to choose the epoch, if ``fit`` gets no ``X_valid``; 0: none.
+        validation_masks: how many masks an unlimited model averages after each epoch.
+        evaluation_masks: how many it averages in every answer; samples are drawn from the same ones.
+        columns: the kinds of the columns, ``"auto"``, or a kind (``"binary"``, ``"categorical"``, ``"numeric"``, or a
+            list of values) for each, or for some of them by name.
+        dtype: the precision of the network, ``"float32"`` or ``"float64"``.
+        tensorboard: a folder for the curves of TensorBoard.
+        random_state: the seed of everything that is random.
+        device: the device that torch works on.
+        verbose: 1 for a progress bar, on standard error if that is a terminal.
+
+    Attributes:
+        model_: schema, network and history.
+        n_features_in_, feature_names_in_: as in scikit-learn.
+        n_epochs_, best_epoch_, valid_nll_: how training went; the last is of the ensemble that answers.
+
+    Example:
+        >>> from made import MADE
+        >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
+        >>> model = MADE(hidden_sizes=(32,), max_epochs=20, random_state=0).fit(rows)
+        >>> model.score_samples([[1, 1, 1], [1, 1, 0]]).round(1).tolist()  # doctest: +SKIP
+        [-0.7, -5.1]
+        >>> model.impute([[1, np.nan, 1]], strategy="mode").tolist()
+        [[1.0, 1.0, 1.0]]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "hidden_sizes": ["array-like"],
+        "masks": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"unlimited"})],
+        "dropout": [Interval(numbers.Real, 0, 1, closed="left")],
+        "learning_rate": [Interval(numbers.Real, 0, None, closed="neither"), None],
+        "epsilon": [Interval(numbers.Real, 0, None, closed="neither"), None],
+        "momentum": [Interval(numbers.Real, 0, 1, closed="left"), None],
+        "weight_decay": [Interval(numbers.Real, 0, None, closed="left")],
+        "clip": [Interval(numbers.Real, 0, None, closed="neither"), None],
+        "average": [Interval(numbers.Real, 0, 1, closed="left"), None],
+        "batch_size": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_epochs": [Interval(numbers.Integral, 0, None, closed="left")],
+        "patience": [Interval(numbers.Integral, 1, None, closed="left")],
+        "validation_fraction": [Interval(numbers.Real, 0, 1, closed="left")],
+        "questions": [Interval(numbers.Real, 0, 1, closed="both")],
+        "validation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
+        "evaluation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
+        "direct": ["boolean"],
+        "conditioning": ["boolean"],
+        "residual": ["boolean"],
+        "columns": [str, "array-like", dict],
+        "tensorboard": [str, os.PathLike, None],
+        "random_state": ["random_state"],
+        "device": [str],
+        "verbose": ["verbose"],
+        **{name: [StrOptions(set(each.choices))] for name, each in PARAMETERS.items() if each.choices},
+    }
+
+    def __init__(
+        self,
+        *,
+        hidden_sizes: Sequence[int] = (256, 256),
+        masks: int | Literal["unlimited"] = "unlimited",
+        resample: str = "both",
+        ordering: str = "random",
+        activation: str = "relu",
+        direct: bool = True,
+        conditioning: bool = True,
+        residual: bool = False,
+        dropout: float = 0.1,
+        initialization: str = "glorot",
+        optimizer: str = "adamw",
+        learning_rate: float | None = None,
+        schedule: str = "constant",
+        epsilon: float | None = None,
+        momentum: float | None = None,
+        weight_decay: float = 0.01,
+        clip: float | None = None,
+        average: float | None = 0.99,
+        batch_size: int | Literal["auto"] = "auto",
+        max_epochs: int = 500,
+        patience: int = 30,
+        validation_fraction: float = 0.1,
+        mask_for: str = "update",
+        questions: float = 0.5,
+        validation_masks: int = 4,
+        evaluation_masks: int = 16,
+        columns: Kinds = "auto",
+        dtype: str = "float32",
+        tensorboard: str | os.PathLike[str] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        device: str = "cpu",
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_sizes = hidden_sizes
+        self.masks = masks
+        self.resample = resample
+        self.ordering = ordering
+        self.activation = activation
+        self.direct = direct
+        self.conditioning = conditioning
+        self.residual = residual
+        self.dropout = dropout
+        self.initialization = initialization
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.epsilon = epsilon
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.clip = clip
+        self.average = average
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.mask_for = mask_for
+        self.questions = questions
+        self.validation_masks = validation_masks
+        self.evaluation_masks = evaluation_masks
+        self.columns = columns
+        self.dtype = dtype
+        self.tensorboard = tensorboard
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return cast(Tags, tags)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_valid: Any = None,
+        resume_from: str | os.PathLike[str] | None = None,
+    ) -> MADE:
+        """Learn the distribution of the rows.
+
+        Arguments:
+            X: the rows: an array, a sparse matrix, or a data frame; NaN means "not observed".
+            y: not used.
+            X_valid: rows to choose the epoch by; unless told, ``validation_fraction`` of X.
+            resume_from: a folder in which the state of training is kept as it goes, to go on from exactly, with the
+                same rows and parameters (``max_epochs`` and ``patience`` may grow); in the end, it holds the model.
+                Nothing there: training starts. Finished: the model is loaded.
+        """
+        self._validate_params()
+        table = Table.of(X)
+        valid_table = None if X_valid is None else Table.of(X_valid)
+        _check_feature_names(self, X, reset=True)
+        self.n_features_in_ = len(table.columns)
+        together = table if valid_table is None else table.with_rows_of(valid_table)
+        schema = Schema.infer(together, self.columns)
+        codes = schema.encode(table)
+        valid = None if valid_table is None else schema.encode(valid_table)
+        folder = None if resume_from is None else Path(resume_from)
+        before, state = open_model(folder) if folder is not None and is_model(folder) else (None, None)
+        seed = before.config.seed if before is not None and self.random_state is None else self._seed()
+        if valid is None:
+            codes, valid = self._split(codes, seed)
+        digest = data_digest(codes, valid)
+        data = {"rows": len(codes), "valid_rows": 0 if valid is None else len(valid), "sha256": digest}
+        config = new_config(self._stored_parameters(seed), seed, schema, _container(table), data)
+        self._template: Table | None = table.template()
+        if folder is not None:
+            if before is not None:
+                _check_same(before.config, config, folder)
+                grown = config.parameters["max_epochs"] > before.config.parameters["max_epochs"]
+                if before.finished and not (grown and state is not None):
+                    self._state = state
+                    return self._take(before)
+            check_replaceable(folder)
+            begin_run(folder, before, state)
+        network = config.network().to(self.device)
+        trainer = Trainer(network, codes, valid, self._recipe(config), state)
+        self._run(trainer, config, schema, folder)
+        return self
+
+    def _run(self, trainer: Trainer, config: Config, schema: Schema, folder: Path | None) -> None:
+        """Train; keep the state in the folder as it goes, and in the end the model."""
+        history = trainer.state.history
+        log = None if folder is None else folder / "history.jsonl"
+        if log is not None:
+            log.write_bytes(history_lines(history))
+        board = None if self.tensorboard is None else TensorBoard(self.tensorboard)
+        keep = None if folder is None else partial(checkpoint, folder, config)
+        try:
+            with bar(trainer, bool(self.verbose)) as shown:
+
+                def report(epoch: Epoch) -> None:
+                    shown.report(epoch)
+                    if board is not None:
+                        board.report(epoch)
+                    if log is not None:
+                        with log.open("a") as file:
+                            file.write(history_line(epoch))
+
+                trainer.run(keep=keep, report=report, tick=shown.tick)
+            # More epochs can follow only if it was not patience that ended these.
+            self._state = trainer.snapshot().copy() if trainer.state.waited < trainer.recipe.patience else None
+            nll = trainer.choose()
+        except Diverged:
+            self._state = None
+            self._take(Model(with_scores(config, trainer, None), schema, trainer.network, history, finished=False))
+            if folder is not None:
+                commit(folder, self.model_.files(), finished=False)
+            raise
+        except Interrupted as interrupted:
+            raise Interrupted(f"{interrupted} Its state is in {folder}, to go on from with 'resume_from'.") from None
+        finally:
+            trainer.network.eval()
+            if board is not None:
+                board.close()
+        self._take(Model(with_scores(config, trainer, nll), schema, trainer.network, history))
+        if folder is not None:
+            kept = [] if self._state is None else [checkpoint_name(trainer.state)]
+            commit(folder, self.model_.files(), finished=True, keep=kept)
+
+    def score_samples(self, X: Any, *, given: Any = None) -> NDArray[np.floating[Any]]:
+        """log p of each row, in nats (of a density, if columns are numeric), under the ensemble of masks.
+
+        Arguments:
+            X: the rows; NaN means "not observed", and the answer is the marginal likelihood of the others.
+            given: names or numbers of the columns that are conditioned on; NaN there is an error.
+
+        Returns:
+            An array of shape (rows,), in the network's own precision.
+        """
+        codes = self._codes(self._table(X))
+        flags = None if given is None else np.isin(np.arange(self.n_features_in_), [self._place(c) for c in given])
+        network = self.model_.network
+        answer = log_prob(network, codes, given=flags, masks=self._masks())
+        return answer.cpu().numpy()
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of :meth:`score_samples`."""
+        return float(self.score_samples(X).mean(dtype=np.float64))
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        *,
+        given: Mapping[Any, Any] | Any = None,
+        temperature: float = 1.0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Any:
+        """New rows, in the kind of container that the model was fitted on.
+
+        Arguments:
+            n_samples: how many; for each row, if ``given`` is rows.
+            given: the values of some columns, ``{column: value}``; or rows, NaN where a value is to be drawn.
+            temperature: below 1 nearer to the most likely values, above 1 farther from them.
+            random_state: the seed; that of the model unless told.
+        """
+        check_is_fitted(self, "model_")
+        if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral) or n_samples < 1:
+            raise ValueError(f"'n_samples' should be a whole number, at least 1, not {n_samples!r}.")
+        known = np.full((1, self.n_features_in_), np.nan)
+        if isinstance(given, Mapping):
+            for column, value in given.items():
+                d = self._place(column)
+                alone = Table.of([[value]])
+                label = f"'given': column {d} ({self.model_.schema.names[d]!r})"
+                known[0, d] = self.model_.schema.fields[d].encode(alone.columns[0], alone.dtypes[0], label)[0]
+        elif given is not None:
+            known = self._codes(self._table(given))
+        known = known.repeat(n_samples, axis=0)
+        generator = self._generator(random_state)
+        return self._give(self._draw(known, generator, temperature))
+
+    def impute(
+        self,
+        X: Any,
+        *,
+        n_draws: int = 1,
+        strategy: Literal["sample", "mode", "mean"] = "sample",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Any:
+        """The rows, with their holes filled and everything else as it was.
+
+        Arguments:
+            X: the rows; NaN where a value is to be filled in.
+            n_draws: how many times; more than one gives an array with a leading axis, or a list of frames.
+            strategy: ``"sample"`` draws all holes of a row together; ``"mode"`` takes the most likely value of each
+                given what is observed; ``"mean"`` the expected value, where columns are numeric.
+            random_state: the seed; that of the model unless told.
+        """
+        table = self._table(X)
+        codes = self._codes(table)
+        if strategy not in ("sample", "mode", "mean"):
+            raise ValueError(f"'strategy' should be one of sample, mode, mean, not {strategy!r}.")
+        if isinstance(n_draws, bool) or not isinstance(n_draws, numbers.Integral) or n_draws < 1:
+            raise ValueError(f"'n_draws' should be a whole number, at least 1, not {n_draws!r}.")
+        schema = self.model_.schema
+        if strategy != "sample":
+            if n_draws > 1:
+                raise ValueError(f"'n_draws' is {n_draws}, but strategy {strategy!r} has only one answer.")
+            return schema.fill(table, self._fill(codes, strategy))
+        holes = np.isnan(codes)
+        some, generator = holes.any(axis=1), self._generator(random_state)
+        filled = []
+        for _ in range(n_draws):
+            whole = codes.copy()
+            whole[some] = self._draw(codes[some], generator, one_by_one=True)
+            filled.append(schema.fill(table, whole))
+        if n_draws == 1:
+            return filled[0]
+        if isinstance(filled[0], np.ndarray):
+            return np.stack(filled)
+        return torch.stack(filled) if isinstance(filled[0], torch.Tensor) else filled
+
+    def transform(self, X: Any) -> Any:
+        """The rows, with the most likely value in each hole: ``impute(X, strategy="mode")``."""
+        return self.impute(X, strategy="mode")
+
+    @available_if(_has_discrete_column)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, target: Any = None) -> NDArray[np.floating[Any]]:
+        """The probability of each value of a column, given what is observed of the others.
+
+        Arguments:
+            X: the rows; what they have in the column itself is not looked at, and a frame may lack it.
+            target: the column, by name or number; the last unless told.
+
+        Returns:
+            An array of shape (rows, values), the values in the order of :meth:`classes`.
+        """
+        check_is_fitted(self, "model_")
+        d = self.n_features_in_ - 1 if target is None else self._place(target)
+        classes = self.classes(d)
+        codes = self._codes(self._table(X, lacks=d), ignore=d)
+        parts = [each.probabilities(len(classes)) for _, each in self._predictions(codes, d)]
+        return torch.cat(parts).cpu().numpy()
+
+    def classes(self, target: Any = None) -> NDArray[Any]:
+        """The values of a binary or categorical column, in order; of the last column unless told."""
+        check_is_fitted(self, "model_")
+        field = self.model_.schema.fields[-1 if target is None else self._place(target)]
+        if field.kind == "numeric":
+            raise QuestionError(
+                f"column {field.name!r} is numeric and has no list of values: name a 'target' that is binary or "
+                "categorical, or fill the column by impute(X, strategy='mean')."
+            )
+        return np.array(field.values)
+
+    def surprise(self, X: Any) -> Any:
+        """What each entry adds to the oddness of its row: -log p(x_d | x_<d), the mean over masks; NaN for a hole.
+
+        The sum over a row is a mean of NLLs, not the NLL of the ensemble, which is the lower of the two. A density may
+        be above 1, so that a numeric column's surprise may be negative.
+        """
+        table = self._table(X)
+        codes = self._codes(table)
+        network, total = self.model_.network, np.zeros(codes.shape)
+        masks = network.connectivities.numbers(self._masks())
+        with torch.no_grad():
+            for begin in range(0, len(codes), ROWS_AT_A_TIME):
+                question = Question.ask(network, codes[begin : begin + ROWS_AT_A_TIME])
+                for number in masks:
+                    total[begin : begin + len(question)] -= log_conditionals(network, question, number).cpu().numpy()
+        total = np.where(np.isnan(codes), np.nan, total / len(masks)).astype(self.dtype)
+        return table.put_numbers(total, self.model_.schema.names)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model to a folder, beside it first, then renamed; a model that is there is replaced."""
+        check_is_fitted(self, "model_")
+        files = self.model_.files()
+        if self._state is not None:
+            name, content = checkpoint_content(self.model_.config, self._state)
+            files[name] = content
+        replace_folder(Path(folder), files, finished=self.model_.finished)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> MADE:
+        """A model from its folder; one whose training is not finished has the best weights so far."""
+        model, state = open_model(folder)
+        try:
+            estimator = cls(**model.config.parameters)
+            estimator._validate_params()
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{folder}: config.json is not what it should be: {error}") from None
+        estimator._template, estimator._state = None, state if model.finished else None
+        estimator.n_features_in_ = len(model.schema.fields)
+        if model.schema.named:
+            estimator.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        return estimator._take(model)
+
+    def _take(self, model: Model) -> MADE:
+        """Become this model."""
+        self.model_ = model
+        scores = model.config.scores
+        self.n_epochs_, self.best_epoch_ = len(model.history), scores.get("best_epoch")
+        self.valid_nll_ = scores.get("valid_nll")
+        return self
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _generator(self, random_state: int | np.random.RandomState | None) -> torch.Generator:
+        chosen = self.random_state if random_state is None else random_state
+        seed = int(check_random_state(chosen).randint(2**31 - 1))
+        return torch.Generator(self.model_.network.c.device).manual_seed(seed)
+
+    def _stored_parameters(self, seed: int) -> dict[str, Any]:
+        """The parameters as JSON has them."""
+        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        return parameters | {"random_state": seed}
+
+    def _recipe(self, config: Config) -> Recipe:
+        names = set(Recipe.__dataclass_fields__) - {"seed", "batch_size"}
+        return Recipe(
+            **{name: config.parameters[name] for name in names},
+            seed=config.seed,
+            batch_size=batch_size_for(config.data["rows"]) if self.batch_size == "auto" else int(self.batch_size),
+        )
+
+    def _split(self, codes: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Rows to train on, and rows to choose by, at least one, drawn by the seed."""
+        if self.validation_fraction == 0 or self.max_epochs == 0:
+            return codes, None
+        if len(codes) < 2:
+            raise DataError(
+                f"n_samples={len(codes)}, but at least 2 rows are needed, one of them to choose the epoch by; or set "
+                "'validation_fraction' to 0."
+            )
+        count = min(max(1, round(self.validation_fraction * len(codes))), len(codes) - 1)
+        order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, 0, 4]).random_raw(len(codes)), kind="stable")
+        return codes[np.sort(order[count:])], codes[np.sort(order[:count])]
+
+    def _masks(self) -> int | None:
+        family = self.model_.network.connectivities
+        return self.evaluation_masks if family.masks is None and not family.single else None
+
+    def _table(self, X: Any, lacks: int | None = None) -> Table:
+        check_is_fitted(self, "model_")
+        table = Table.of(X)
+        name = None if lacks is None else self.model_.schema.names[lacks]
+        if name is not None and table.names is not None and name not in table.names:
+            return table.with_empty_column(name)
+        _check_feature_names(self, X, reset=False)
+        return table
+
+    def _codes(self, table: Table, ignore: int | None = None) -> NDArray[np.float64]:
+        return self.model_.schema.encode(table, ignore=ignore)
+
+    def _place(self, column: Any) -> int:
+        names = self.model_.schema.names
+        if isinstance(column, str):
+            if column not in names:
+                raise QuestionError(f"there is no column {column!r}: the columns are {', '.join(names[:20])}.")
+            return names.index(column)
+        if not isinstance(column, (int, np.integer)) or not -len(names) <= column < len(names):
+            raise QuestionError(f"a column is a name or a number from 0 to {len(names) - 1}, not {column!r}.")
+        return int(column) % len(names)
+
+    def _draw(
+        self,
+        known: NDArray[np.float64],
+        generator: torch.Generator,
+        temperature: float = 1.0,
+        *,
+        one_by_one: bool = False,
+    ) -> NDArray[np.float64]:
+        """Rows with NaN drawn. Rows that lack many different things share one ordering, for speed (``one_by_one``)."""
+        drawn = known.copy()
+        count = np.isnan(known).sum(axis=1)
+        apart = one_by_one and self.model_.network.connectivities.any_order
+        for which, asked_last in [(count == 1, True), (count > 1, False)] if apart else [(count > 0, True)]:
+            places = np.flatnonzero(which)
+            for begin in range(0, len(places), ROWS_AT_A_TIME):
+                some = places[begin : begin + ROWS_AT_A_TIME]
+                rows = sample(
+                    self.model_.network,
+                    known=known[some],
+                    masks=self._masks(),
+                    temperature=temperature,
+                    asked_last=asked_last,
+                    generator=generator,
+                )
+                drawn[some] = np.where(np.isnan(known[some]), rows.cpu().numpy(), known[some])
+        return drawn
+
+    def _fill(self, codes: NDArray[np.float64], strategy: str) -> NDArray[np.float64]:
+        filled, hole = codes.copy(), np.isnan(codes)
+        for d, kind in enumerate(self.model_.schema.columns):
+            places = np.flatnonzero(hole[:, d])
+            for which, prediction in self._predictions(codes[places], d):
+                values = prediction.mode() if strategy == "mode" else prediction.mean()
+                filled[places[which], d] = kind.outer(values).cpu().numpy()
+        return filled
+
+    def _predictions(self, codes: NDArray[np.float64], d: int) -> Iterator[tuple[slice, Prediction]]:
+        for begin in range(0, len(codes), ROWS_AT_A_TIME):
+            which = slice(begin, begin + ROWS_AT_A_TIME)
+            yield which, predict(self.model_.network, codes[which], d, masks=self._masks())
+
+    def _give(self, codes: NDArray[np.float64]) -> Any:
+        """Codes as a table of the kind that the model was fitted on."""
+        rows = self.model_.schema.decode(codes, self._template)
+        kind = self.model_.config.container
+        if self._template is None and kind in ("pandas", "polars") and find_spec(kind) is not None:
+            return rows.to_pandas() if kind == "pandas" else import_module("polars").from_arrow(rows)
+        return torch.from_numpy(rows) if self._template is None and kind == "torch" else rows
+
+
+def batch_size_for(rows: int) -> int:
+    """A batch for so many rows: small ones where there are few, so that an epoch is some thirty updates at least."""
+    return int(np.clip(rows // 30, 32, 500))
+
+
+def _container(table: Table) -> str:
+    return table.given.implementation.value if table.container == "frame" else table.container
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def _check_same(old: Config, new: Config, folder: Path) -> None:
+    """Refuse to go on with other parameters, or other rows."""
+    free = FREE if old.parameters["schedule"] == "constant" else FREE[1:]
+    for name, value in new.parameters.items():
+        if name not in free and old.parameters.get(name) != value:
+            raise QuestionError(
+                f"{folder} was trained with {name}={old.parameters.get(name)!r}, not {value!r}: go on with the same "
+                "parameters, or start in another folder."
+            )
+    if old.data["sha256"] != new.data["sha256"] or old.columns != new.columns:
+        raise DataError(f"{folder} was trained on other rows: go on with the same ones, or start in another folder.")

@@ -1,0 +1,290 @@
+"""A model: what its columns are, the network, how it came to be; and how it is kept in a folder and found again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch import Tensor
+
+import made
+from made.card import card
+from made.connectivity import Connectivities
+from made.errors import ModelError
+from made.network import Network
+from made.schema import Field as ColumnField
+from made.schema import Schema
+from made.store import MANIFEST, Content, Folder, commit, is_model, parse_object, read_tensors, tensors_file
+from made.training import Epoch, State, Trainer
+
+__all__ = ["Config", "Model", "checkpoint", "data_digest", "history_lines", "open_model"]
+
+
+class Config(BaseModel):
+    """What config.json says. It comes from a file, so nothing in it is believed before it is checked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    made: str
+    seed: int = Field(ge=0, lt=2**63)
+    parameters: dict[str, Any]
+    columns: list[dict[str, Any]] = Field(min_length=1)
+    named: bool
+    container: str
+    digest: str
+    data: dict[str, Any]
+    scores: dict[str, float | int | None] = {}
+
+    def schema_(self) -> Schema:
+        """The columns of the person's table."""
+        return Schema([ColumnField.from_json(each) for each in self.columns], named=self.named)
+
+    def connectivities(self) -> Connectivities:
+        """The family of connectivities, which has to be the one that was trained."""
+        parameters = self.parameters
+        masks = parameters["masks"]
+        family = Connectivities(
+            len(self.columns),
+            tuple(parameters["hidden_sizes"]),
+            masks=None if masks == "unlimited" else masks,
+            ordering=parameters["ordering"],
+            resample=parameters["resample"],
+            residual=parameters["residual"],
+            seed=self.seed,
+        )
+        if self.digest and family.digest() != self.digest:
+            raise ModelError("the connectivities of this model cannot be made again by this version of made.")
+        return family
+
+    def network(self) -> Network:
+        """The network, with the weights that it begins with."""
+        parameters = self.parameters
+        network = Network(
+            self.schema_().columns,
+            self.connectivities(),
+            activation=parameters["activation"],
+            direct=parameters["direct"],
+            conditioning=parameters["conditioning"],
+            dropout=parameters["dropout"],
+            initialization=parameters["initialization"],
+        )
+        return network.to(getattr(torch, parameters["dtype"]))
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each parameter, known without making any."""
+        columns, hidden = self.schema_().columns, list(self.parameters["hidden_sizes"])
+        sizes, last = [columns.inputs, *hidden, columns.outputs], len(hidden) + 1
+        shapes: dict[str, tuple[int, ...]] = {}
+        for layer in range(1, last + 1):
+            matrix, bias = (f"W{layer}", f"b{layer}") if layer < last else ("V", "c")
+            shapes |= {matrix: (sizes[layer], sizes[layer - 1]), bias: (sizes[layer],)}
+            if self.parameters["conditioning"]:
+                shapes[f"U{layer}"] = (sizes[layer], sizes[layer - 1] if layer > 1 else len(columns))
+        if self.parameters["direct"] and hidden:
+            shapes["A"] = (sizes[-1], sizes[0])
+        return shapes
+
+
+@dataclass
+class Model:
+    """A model, trained or not.
+
+    Attributes:
+        config: what it is.
+        schema: its columns.
+        network: the network, in its best weights.
+        history: the epochs of training.
+        finished: whether training came to its end.
+    """
+
+    config: Config
+    schema: Schema
+    network: Network
+    history: list[Epoch]
+    finished: bool = True
+
+    def files(self) -> dict[str, Content]:
+        """The files of its folder."""
+        return {
+            "config.json": (json.dumps(self.config.model_dump(), indent=2) + "\n").encode(),
+            "model.safetensors": tensors_file(self.network.state_dict()),
+            "history.jsonl": history_lines(self.history),
+            "README.md": card(self.config.model_dump(), self.schema, self.history).encode(),
+        }
+
+
+def open_model(path: str | PathLike[str]) -> tuple[Model, State | None]:
+    """A model from its folder, and the state of its training, if there is one to go on from.
+
+    A model whose training is not finished has the best weights so far.
+    """
+    folder = Folder.open(path)
+    state: State | None = None
+    facts: dict[str, Any] | None = None
+    if folder.checkpoint is not None:
+        tensors, facts = read_tensors(folder.checkpoint)
+        if facts is None or not {"config", "state"} <= facts.keys():
+            raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.")
+        try:
+            state = State.of(facts["state"], tensors)
+        except (TypeError, KeyError, ValueError):
+            raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.") from None
+    if state is None or folder.finished:
+        config = _config(folder.json("config.json"), folder.path)
+        network = _checked_network(config, folder.path, folder.path / "model.safetensors")
+        history = _read_history(folder)
+    else:
+        config = _config((facts or {})["config"], folder.path)
+        network, history = _network_of(config, state, folder.path), state.history
+    network.eval()
+    return Model(config, config.schema_(), network, history, folder.finished), state
+
+
+def _config(content: Any, path: Path) -> Config:
+    try:
+        config = Config.model_validate(content)
+        config.schema_()
+        config.connectivities()
+    except ModelError:
+        raise
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ModelError(f"{path}: config.json: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ModelError(f"{path}: config.json is not what it should be: {error}") from None
+    return config
+
+
+def _checked_network(config: Config, path: Path, file: Path) -> Network:
+    """The network of a config, made only after the tensors in the file were found to have its shapes."""
+    try:
+        tensors, _ = read_tensors(file, config.shapes())
+        network = config.network()
+        network.load_state_dict(tensors)
+    except ModelError:
+        raise
+    except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+        raise ModelError(f"{path}: the weights do not fit config.json: {error}") from None
+    if not all(bool(weight.isfinite().all()) for weight in tensors.values()):
+        raise ModelError(f"{path}: a weight is not finite.")
+    return network
+
+
+def _network_of(config: Config, state: State, path: Path) -> Network:
+    """The network of an unfinished run, in the best weights so far."""
+    label = "best0" if state.finalists else "average" if "average.c" in state.tensors else "weights"
+    numbers = sum(tensor.numel() for name, tensor in state.tensors.items() if name.startswith("weights."))
+    if sum(math.prod(shape) for shape in config.shapes().values()) > 4 * numbers + 2**20:
+        raise ModelError(f"{path}: the checkpoint does not fit its config.")
+    network = config.network()
+    parameters = dict(network.named_parameters())
+    weights: dict[str, Tensor] = {
+        name.removeprefix(f"{label}."): tensor for name, tensor in state.tensors.items() if name.startswith(f"{label}.")
+    }
+    if {name: each.shape for name, each in weights.items()} != {name: each.shape for name, each in parameters.items()}:
+        raise ModelError(f"{path}: the checkpoint does not fit its config.")
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+    return network
+
+
+def history_lines(history: Sequence[Epoch]) -> bytes:
+    """A line of JSON for each epoch."""
+    return "".join(history_line(epoch) for epoch in history).encode()
+
+
+def history_line(epoch: Epoch) -> str:
+    """An epoch as a line of JSON; what is not known is null."""
+    facts = {"epoch" if name == "number" else name: value for name, value in dataclasses.asdict(epoch).items()}
+    return json.dumps({name: None if value != value else value for name, value in facts.items()}) + "\n"
+
+
+def _read_history(folder: Folder) -> list[Epoch]:
+    names = [each.name for each in dataclasses.fields(Epoch)]
+    history = []
+    for line in (folder.path / "history.jsonl").read_text().splitlines():
+        facts = parse_object(line, f"{folder.path / 'history.jsonl'}")
+        facts["number"] = facts.pop("epoch", None)
+        if facts.keys() != set(names):
+            raise ModelError(f"{folder.path / 'history.jsonl'} is not of made.")
+        known: dict[str, Any] = {name: math.nan if value is None else value for name, value in facts.items()}
+        history.append(Epoch(**known))
+    return history
+
+
+def checkpoint_name(state: State) -> str:
+    """The file of a state: the same update has the same state."""
+    return f"checkpoint-{state.update}.safetensors"
+
+
+def checkpoint_content(config: Config, state: State) -> tuple[str, Content]:
+    """The file of a state, by name and content."""
+    facts = {"config": config.model_dump(), "state": state.facts()}
+    return checkpoint_name(state), tensors_file(state.tensors, facts)
+
+
+def checkpoint(path: Path, config: Config, state: State) -> None:
+    """Make the folder hold this state, and nothing else that counts."""
+    name, content = checkpoint_content(config, state)
+    if (path / name).exists() and is_model(path):  # the manifest may name it: it is not written over
+        commit(path, {}, finished=False, keep=[name])
+    else:
+        commit(path, {name: content}, finished=False)
+
+
+def begin_run(path: Path, before: Model | None, state: State | None) -> None:
+    """Make the folder that of a run, whose history may grow: with the state it goes on from, or empty."""
+    path.mkdir(parents=True, exist_ok=True)
+    if before is not None and state is not None:
+        checkpoint(path, before.config, state)
+    else:
+        (path / MANIFEST).unlink(missing_ok=True)
+
+
+def with_scores(config: Config, trainer: Trainer, nll: float | None) -> Config:
+    """The config of a trained model."""
+    scores = {
+        "valid_nll": None if nll is None or math.isnan(nll) else nll,
+        "epochs": len(trainer.state.history),
+        "best_epoch": trainer.best_epoch,
+        "parameters": sum(weight.numel() for weight in trainer.network.state_dict().values()),
+        "seconds": round(trainer.state.seconds, 3),
+    }
+    return config.model_copy(update={"scores": scores})
+
+
+def data_digest(*tables: NDArray[np.float64] | None) -> str:
+    """A fingerprint of the rows, so that a run goes on only with its own data."""
+    sha = hashlib.sha256()
+    for table in tables:
+        sha.update(b"none" if table is None else np.ascontiguousarray(table, dtype="<f8").tobytes())
+    return sha.hexdigest()
+
+
+def new_config(
+    parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Mapping[str, Any]
+) -> Config:
+    """A config, with the digest of its connectivities."""
+    content: dict[str, Any] = {
+        "made": made.__version__,
+        "seed": seed,
+        "parameters": dict(parameters),
+        "columns": [field.to_json() for field in schema.fields],
+        "named": schema.named,
+        "container": container,
+        "data": dict(data),
+    }
+    draft = Config(**content, digest="")
+    return Config(**content, digest=draft.connectivities().digest())

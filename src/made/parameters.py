@@ -1,0 +1,75 @@
+"""The parameters of :class:`made.MADE`: name, default and meaning, once for Python and for the command line.
+
+This file imports nothing of weight, so that `made fit --help` need not wait for torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["PARAMETERS", "Parameter"]
+
+
+class Parameter(NamedTuple):
+    """A parameter.
+
+    Attributes:
+        default: its value unless told.
+        kind: how it is written on a command line.
+        help: what it means.
+        choices: what it may be, if that is a list of words.
+    """
+
+    default: Any
+    kind: str
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+ACTIVATIONS = ("relu", "softplus", "tanh", "sigmoid", "leaky_relu", "elu", "selu", "gelu", "silu", "identity")
+OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamw", "sgd")
+
+NETWORK = {
+    "hidden_sizes": Parameter((256, 256), "sizes", "Units K^l of each hidden layer, such as 500,500."),
+    "masks": Parameter("unlimited", "masks", "How many masks: a number R that updates cycle through, or unlimited."),
+    "resample": Parameter(
+        "both", "choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")
+    ),
+    "ordering": Parameter("random", "choice", "The ordering m^0 of the first mask.", ("natural", "random")),
+    "activation": Parameter("relu", "choice", "The activation g of hidden units.", ACTIVATIONS),
+    "direct": Parameter(True, "flag", "Direct connections A from inputs to outputs."),
+    "conditioning": Parameter(True, "flag", "Connectivity conditioning weights U."),
+    "residual": Parameter(False, "flag", "Join hidden layers of equal size by residual connections."),
+    "dropout": Parameter(0.1, "float", "The probability with which a hidden unit is left out in training."),
+    "initialization": Parameter("glorot", "choice", "How weights begin.", ("glorot", "orthogonal")),
+}
+
+TRAINING = {
+    "optimizer": Parameter("adamw", "choice", "How weights are updated.", OPTIMIZERS),
+    "learning_rate": Parameter(None, "float", "By default 1 (adadelta), 0.01 (adagrad), 0.001 (Adams), 0.1 (sgd)."),
+    "schedule": Parameter("constant", "choice", "What becomes of the learning rate.", ("constant", "linear", "cosine")),
+    "epsilon": Parameter(None, "float", "What adadelta, adagrad (1e-6), the Adams (1e-8) add to a denominator."),
+    "momentum": Parameter(None, "float", "Of sgd and the Adams (0.9); of adadelta, the decay of its averages (0.95)."),
+    "weight_decay": Parameter(0.01, "float", "Pulls weights to zero, biases not."),
+    "clip": Parameter(None, "float", "The greatest norm of a gradient."),
+    "average": Parameter(0.99, "float", "The decay of the moving average of weights that is kept; 0 for none."),
+    "batch_size": Parameter("auto", "auto", "Rows in an update; auto: 32 to 500, by the number of rows."),
+    "max_epochs": Parameter(500, "int", "The most passes over the rows; 0 for a model that is not trained."),
+    "patience": Parameter(30, "int", "Epochs without progress on validation rows before training ends."),
+    "validation_fraction": Parameter(0.1, "float", "The share of rows that choose the epoch, without other ones."),
+    "mask_for": Parameter("update", "choice", "What gets a mask of its own.", ("update", "row")),
+    "questions": Parameter(0.5, "float", "The share of an any-order model's updates with random holes and givens."),
+    "validation_masks": Parameter(4, "int", "Masks that an unlimited model averages after each epoch."),
+    "evaluation_masks": Parameter(16, "int", "Masks that an unlimited model averages in every answer."),
+}
+
+REST = {
+    "columns": Parameter("auto", "columns", "Kinds of columns: auto, or name=binary|categorical|numeric,..."),
+    "dtype": Parameter("float32", "choice", "The precision of the network.", ("float32", "float64")),
+    "tensorboard": Parameter(None, "text", "A folder for the curves of TensorBoard."),
+    "random_state": Parameter(None, "seed", "The seed of everything that is random."),
+    "device": Parameter("cpu", "text", "The device that torch works on."),
+    "verbose": Parameter(0, "verbose", "1 for a progress bar on a terminal."),
+}
+
+PARAMETERS: dict[str, Parameter] = NETWORK | TRAINING | REST
