@@ -207,7 +207,6 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.string = True
-        tags.input_tags.categorical = True
         return cast(Tags, tags)
 
     def fit(

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from made.pictures import tiles
+
 __all__ = ["draw", "nearest"]
 
 
@@ -30,18 +32,7 @@ def draw(samples: ArrayLike, neighbours: ArrayLike, image: tuple[int, int], path
     figure = Figure(figsize=(10, 5.4), layout="constrained")
     axes = figure.subplots(1, 2)
     for axis, rows, title in zip(axes, (samples, neighbours), ("Samples", "Nearest training rows"), strict=True):
-        axis.imshow(_tiles(np.asarray(rows, dtype=np.float32), image, per_row), cmap="gray_r", interpolation="nearest")
+        axis.imshow(tiles(np.asarray(rows, dtype=np.float32), image, per_row), cmap="gray_r", interpolation="nearest")
         axis.set_title(title)
         axis.set_axis_off()
     figure.savefig(path, dpi=150)
-
-
-def _tiles(rows: NDArray[np.float32], image: tuple[int, int], per_row: int) -> NDArray[np.float32]:
-    """All images on one, a light frame around each."""
-    height, width = image
-    lines = -(-len(rows) // per_row)
-    canvas = np.full((lines * (height + 1) + 1, per_row * (width + 1) + 1), 0.15, dtype=np.float32)
-    for index, row in enumerate(rows):
-        top, left = index // per_row * (height + 1) + 1, index % per_row * (width + 1) + 1
-        canvas[top : top + height, left : left + width] = row.reshape(image)
-    return canvas

@@ -1,0 +1,179 @@
+"""Questions to a model: `evaluate`, `score`, `explain`, `info`."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import typer
+
+from made.cli.common import (
+    DATA,
+    JSON,
+    MODEL,
+    OUT,
+    QUIET,
+    SEED,
+    columns_of,
+    command,
+    load,
+    print_json,
+    rows_for,
+    show,
+    usage,
+)
+
+__all__ = ["evaluate", "explain", "info", "score"]
+
+MASKS = Annotated[
+    int | None,
+    typer.Option("--masks", min=1, help="How many masks a model of unlimited ones averages.", show_default=False),
+]
+GIVEN = Annotated[
+    str | None,
+    typer.Option("--given", help="Columns that are conditioned on, such as age,job.", show_default=False),
+]
+
+
+@command
+def evaluate(
+    model: MODEL,
+    data: DATA,
+    given: GIVEN = None,
+    masks: MASKS = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """The mean negative log-likelihood of rows, with its 95 % interval. Of a named set, the test rows unless told."""
+    import torch
+
+    from made.likelihood import mean_and_interval
+
+    made = load(model, seed, masks, quiet)
+    rows = columns_of(rows_for(data, "test")[0], made, quiet)
+    log_p = made.score_samples(rows, given=_columns(given))
+    nll, half = mean_and_interval(-torch.from_numpy(log_p))
+    family = made.model_.network.connectivities
+    count = len(family.numbers(made._masks()))
+    asked = made.n_features_in_ - (len(_columns(given) or []))
+    bits = nll / math.log(2) / max(asked, 1)
+    if as_json:
+        print_json({"nll": nll, "ci95": half, "rows": len(log_p), "masks": count, "bits_per_column": bits})
+        return
+    interval = "" if math.isnan(half) else f" ± {half:.3f} (95 %)"
+    print(f"NLL {nll:.3f}{interval} nats, {bits:.4f} bits per column; {len(log_p)} rows, {count} masks.")
+
+
+@command
+def score(
+    model: MODEL,
+    data: DATA,
+    out: OUT = None,
+    given: GIVEN = None,
+    masks: MASKS = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """log p of each row, in nats. Empty entries are not observed: the likelihood is that of the others."""
+    made = load(model, seed, masks, quiet)
+    rows = columns_of(rows_for(data, "test")[0], made, quiet)
+    log_p = made.score_samples(rows, given=_columns(given))
+    if as_json and out in (None, "-"):
+        print_json({"log_prob": [float(value) for value in log_p]})
+        return
+    show(log_p.reshape(-1, 1), out, as_json, quiet, names=["log_prob"])
+
+
+@command
+def explain(
+    model: MODEL,
+    data: DATA,
+    out: OUT = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of the oddest rows to show.")] = 10,
+    masks: MASKS = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Which entries make a row odd: the oddest rows, and the surprise of each column in nats.
+
+    The surprise is -log p(x_d | x_<d), the mean over masks. With --out, that of every entry of every row.
+    """
+    import numpy as np
+
+    made = load(model, seed, masks, quiet)
+    rows = columns_of(rows_for(data, "test")[0], made, quiet)
+    surprise = made.surprise(rows)
+    names = list(made.model_.schema.names)
+    if out is not None:
+        show(surprise, out, as_json, quiet, names=names)
+        return
+    each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)
+    nll = -made.score_samples(rows).astype(np.float64)
+    odd = np.argsort(-nll, kind="stable")[:top]
+    found = []
+    for row in odd.tolist():
+        ranked = [int(d) for d in np.argsort(-np.nan_to_num(each[row], nan=-np.inf)) if each[row, d] == each[row, d]]
+        found.append({"row": row, "nll": float(nll[row]), "surprise": {names[d]: float(each[row, d]) for d in ranked}})
+    if as_json:
+        print_json({"rows": found})
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"The {len(found)} oddest of {len(nll)} rows; surprise in nats")
+    for title in ("row", "NLL", "what is odd"):
+        table.add_column(title, justify="left" if title == "what is odd" else "right")
+    for fact in found:
+        parts = [f"{name} {value:.2f}" for name, value in list(fact["surprise"].items())[:4]]  # type: ignore[attr-defined]
+        table.add_row(str(fact["row"]), f"{fact['nll']:.2f}", ", ".join(parts))
+    Console().print(table)
+
+
+@command
+def info(model: MODEL, as_json: JSON = False, quiet: QUIET = False) -> None:
+    """What a model is: its columns, its parameters, how it was trained."""
+    made = load(model, quiet=True)
+    stored, config = made.model_, made.model_.config
+    facts = {
+        "made": config.made,
+        "finished": stored.finished,
+        "epochs": made.n_epochs_,
+        "best_epoch": made.best_epoch_,
+        "valid_nll": made.valid_nll_,
+        "parameters": sum(weight.numel() for weight in stored.network.state_dict().values()),
+        "rows": config.data["rows"],
+        "valid_rows": config.data["valid_rows"],
+        "columns": [
+            {"name": field.name, "kind": field.kind} | ({"values": list(field.values)} if field.values else {})
+            for field in stored.schema.fields
+        ],
+        "settings": config.parameters,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    kinds = ", ".join(
+        f"{sum(field.kind == kind for field in stored.schema.fields)} {kind}"
+        for kind in ("binary", "categorical", "numeric")
+        if any(field.kind == kind for field in stored.schema.fields)
+    )
+    state = "finished" if stored.finished else "not finished"
+    nll = "" if made.valid_nll_ is None else f", validation NLL {made.valid_nll_:.3f} in epoch {made.best_epoch_}"
+    print(f"{model}: a model of made {config.made}, {state}")
+    print(f"columns     {len(stored.schema.fields)} ({kinds})")
+    print(f"rows        {facts['rows']} to train on, {facts['valid_rows']} to choose by")
+    print(f"training    {made.n_epochs_} epochs{nll}")
+    print(f"parameters  {facts['parameters']}")
+    print(f"network     {stored.network.extra_repr()}")
+
+
+def _columns(given: str | None) -> list[str | int] | None:
+    if given is None:
+        return None
+    names = [part.strip() for part in given.split(",") if part.strip()]
+    if not names:
+        raise usage("'--given' should name columns, such as age,job.")
+    return [int(name) if name.isdigit() else name for name in names]

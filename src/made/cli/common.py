@@ -1,0 +1,179 @@
+"""What all commands share: options, data in and out, and what the exit code says.
+
+0 done, 1 a bug, 2 usage, 3 data refused, 4 model refused, 5 training diverged, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from made.estimator import MADE
+
+__all__ = ["DATA", "JSON", "MODEL", "OUT", "QUIET", "SEED", "command", "load", "note", "print_json", "rows_for", "show"]
+
+MODEL = Annotated[Path, typer.Argument(help="A model's folder.", show_default=False)]
+DATA = Annotated[
+    str,
+    typer.Argument(
+        help="A file (.csv, .parquet, .npy, .npz), - for standard input, or a named set such as adult or adult:test.",
+        show_default=False,
+    ),
+]
+OUT = Annotated[
+    str | None, typer.Option("--out", help="A file for the result (.csv, .parquet, .npy, .npz); - or none to print it.")
+]
+SEED = Annotated[int | None, typer.Option("--seed", min=0, help="The seed of what is random; the model's unless told.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+QUIET = Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes.")]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def note(text: str, quiet: bool = False) -> None:
+    """A sentence for the person, on standard error."""
+    if not quiet:
+        print(text, file=sys.stderr)
+
+
+def fail(text: str, code: int) -> typer.Exit:
+    """The end of a command that could not do its work."""
+    print(f"Error: {text}", file=sys.stderr)
+    return typer.Exit(code)
+
+
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """A command whose errors are a sentence and an exit code."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            with warnings.catch_warnings():
+                # The columns of a file are found by name where both have names, and by place where not.
+                warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+                return function(*args, **kwargs)
+        except BrokenPipeError:
+            # Whoever read standard output has closed it; Python must not try to flush it once more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except KeyboardInterrupt as error:
+            raise fail(str(error) or "interrupted.", 130) from None
+        except (ArithmeticError, ValueError, OSError, MemoryError, ImportError) as error:
+            code = _exit_code(error)
+            if code == 1:
+                raise
+            raise fail(str(error), code) from None
+
+    return run
+
+
+def _exit_code(error: Exception) -> int:
+    from made.errors import DataError, Diverged, ModelError, QuestionError
+
+    for kinds, code in (
+        ((DataError, MemoryError), 3),
+        (ModelError, 4),
+        (Diverged, 5),
+        ((QuestionError, OSError, ImportError), 2),
+    ):
+        if isinstance(error, kinds):
+            return code
+    # scikit-learn's error for a parameter that is not allowed is known by name, to be spared the import.
+    return 2 if type(error).__name__ == "InvalidParameterError" else 1
+
+
+def usage(text: str) -> typer.Exit:
+    """The end of a command that was not well put."""
+    return fail(text, 2)
+
+
+def print_json(value: Any) -> None:
+    """JSON on standard output; what is not a finite number is null."""
+    print(json.dumps(_finite(value), indent=2, default=_python))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and value - value != 0 else value
+
+
+def _python(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def load(folder: Path, seed: int | None = None, masks: int | None = None, quiet: bool = False) -> MADE:
+    """A model from its folder, with another seed or number of masks if told."""
+    from made.estimator import MADE
+
+    model = MADE.load(folder)
+    if not model.model_.finished:
+        note(f"Note: the training of {folder} is not finished; these are its best weights so far.", quiet)
+    if seed is not None:
+        model.random_state = seed
+    if masks is not None:
+        if model._masks() is None:
+            raise usage(f"'--masks' is for a model of unlimited masks; this one has {model.masks}, and uses all.")
+        model.evaluation_masks = masks
+    return model
+
+
+def rows_for(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
+    """Rows from a file, standard input or a named set (of which ``split``, unless it is named); an image's shape."""
+    from made import datasets, files
+    from made.errors import DataError
+
+    path = Path(source)
+    if source == "-" or path.exists() or path.suffix.partition(":")[0] in (".csv", ".parquet", ".npy", ".npz"):
+        return files.read(source), None
+    name, chosen = datasets.split(source)
+    if not datasets.known(name):
+        raise DataError(
+            f"{source!r} is neither a file nor a named set: the sets are {', '.join(datasets.NAMES)}; files end in "
+            ".csv, .parquet, .npy or .npz."
+        )
+    data = datasets.load(name)
+    return getattr(data, chosen or split), data.image
+
+
+def columns_of(rows: Any, model: MADE, quiet: bool) -> Any:
+    """The columns of a table that the model knows, in its order; others are left out, with a note."""
+    if not hasattr(rows, "column_names") or not model.model_.schema.named:
+        return rows
+    names = list(model.model_.schema.names)
+    extra = [name for name in rows.column_names if name not in names]
+    if extra and set(names) <= set(rows.column_names):
+        note(f"Note: columns that the model does not know are left out: {', '.join(extra[:10])}.", quiet)
+    return rows.select([name for name in names if name in rows.column_names]) if extra or names else rows
+
+
+def show(rows: Any, out: str | None, as_json: bool, quiet: bool, names: list[str] | None = None) -> None:
+    """A table, to a file or to standard output."""
+    from made import files
+
+    if out is not None and out != "-":
+        files.write(rows, out, names=names)
+        if as_json:
+            print_json({"rows": len(rows), "out": out})
+        else:
+            note(f"{len(rows)} rows written to {out}.", quiet)
+    elif as_json:
+        if hasattr(rows, "column_names"):
+            columns, matrix = rows.column_names, [list(row.values()) for row in rows.to_pylist()]
+        else:
+            columns, matrix = names, rows.tolist()
+        print_json({"columns": columns, "rows": matrix})
+    else:
+        files.write(rows, "-", names=names)

@@ -1,0 +1,211 @@
+"""`made fit`: from data to a model in a folder."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, usage
+from made.parameters import NETWORK, PARAMETERS, TRAINING, Parameter
+
+if TYPE_CHECKING:
+    from made.estimator import MADE
+
+__all__ = ["fit"]
+
+TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "seed": int, "verbose": int}
+
+
+def _option(name: str, parameter: Parameter) -> inspect.Parameter:
+    """A parameter of the estimator as an option of the command: None if it is not given."""
+    kebab = name.replace("_", "-")
+    words = {"flag": [f"--{kebab}/--no-{kebab}"], "seed": ["--seed", "--random-state"]}.get(
+        parameter.kind, [f"--{kebab}"]
+    )
+    default = parameter.default
+    shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
+    shown = {"seed": "0", "verbose": "1"}.get(parameter.kind, shown)
+    text = parameter.help if not parameter.choices else f"{parameter.help} One of {', '.join(parameter.choices)}."
+    panel = "Network" if name in NETWORK else "Training" if name in TRAINING else None
+    option = typer.Option(*words, help=text, show_default=False if default is None else shown, rich_help_panel=panel)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[TYPES.get(parameter.kind, str) | None, option],
+    )
+
+
+def _with_parameters(function: Callable[..., None]) -> Callable[..., None]:
+    """The function, with an option for every parameter of the estimator in place of its ``**options``."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [_option(name, parameter) for name, parameter in PARAMETERS.items()]
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+    function.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
+    function.__annotations__ = {each.name: each.annotation for each in own + options}
+    return function
+
+
+@_with_parameters
+@command
+def fit(
+    data: DATA,
+    out: Annotated[Path, typer.Option("--out", help="The folder for the model.", show_default=False)],
+    valid: Annotated[
+        str | None, typer.Option("--valid", help="Rows to choose the epoch by, like DATA.", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="A TOML file with parameters; options go before it.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what --out holds.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that --out holds.")] = False,
+    image: Annotated[
+        str | None, typer.Option("--image", help="The shape of a row that is an image, such as 28x28.")
+    ] = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+    **options: Any,
+) -> None:
+    """Learn the distribution of a table, and keep it in a folder.
+
+    A named set brings its own validation rows. What is being learned is kept in the folder all the time: a run that was
+    stopped, however, goes on with --resume, to the same weights.
+    """
+    given = _from_toml(config) | {name: value for name, value in options.items() if value is not None}
+    parameters = {name: _value(name, value) for name, value in given.items()}
+    shape = _shape(image)
+    if resume and overwrite:
+        raise usage("'--resume' and '--overwrite' exclude each other.")
+
+    # Loaded here, so that --help need not wait for torch.
+    from made.errors import Interrupted
+    from made.estimator import MADE
+    from made.store import check_replaceable, is_model
+
+    stored: dict[str, Any] = {}
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if not resume and not overwrite:
+            raise usage(f"{out} exists: go on with it (--resume), replace it (--overwrite), or choose another folder.")
+        if overwrite:
+            check_replaceable(out)
+            shutil.rmtree(out)
+        elif is_model(out):
+            before = MADE.load(out)
+            stored = before.get_params(deep=False)
+            if before.model_.finished and parameters.get("max_epochs", before.max_epochs) <= before.max_epochs:
+                note(f"{out} is finished: {before.n_epochs_} epochs. To train longer, raise --max-epochs.", quiet)
+                if as_json:
+                    print_json(summary(before, out))
+                return
+    parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({"verbose": 0} if quiet or as_json else {})
+    model = MADE(**parameters)
+    model._validate_params()
+    rows, own_shape = rows_for(data, "train")
+    valid = _own_validation(data) if valid is None else valid
+    valid_rows = None if valid is None else rows_for(valid, "valid")[0]
+    shape = own_shape if shape is None else shape
+    width = rows.shape[1]
+    if shape is not None and shape[0] * shape[1] != width:
+        raise usage(f"'--image' is {shape[0]}x{shape[1]}, {shape[0] * shape[1]} pixels, but there are {width} columns.")
+    try:
+        model.fit(rows, X_valid=valid_rows, resume_from=out)
+    except Interrupted as stopped:
+        text = str(stopped).partition(" Its state")[0]
+        raise Interrupted(f"{text} To go on: made fit {data} --out {out} --resume") from None
+    draw_pictures(model, out, shape, quiet)
+    if as_json:
+        print_json(summary(model, out))
+        return
+    nll = (
+        "" if model.valid_nll_ is None else f" Validation NLL {model.valid_nll_:.3f} nats (epoch {model.best_epoch_})."
+    )
+    note(f"{model.n_epochs_} epochs.{nll} The model is in {out}.", quiet)
+
+
+def summary(model: MADE, out: Path) -> dict[str, Any]:
+    """What became of a fit."""
+    scores = model.model_.config.scores
+    return {"out": str(out), "finished": model.model_.finished, "epochs": model.n_epochs_, **scores}
+
+
+def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: bool) -> None:
+    """Put pictures into the model's folder, if there is matplotlib."""
+    from importlib.util import find_spec
+
+    from made.store import Folder, commit
+
+    if find_spec("matplotlib") is None:
+        note("No pictures: for them, install matplotlib (pip install 'made[plot]').", quiet)
+        return
+    from made import pictures
+
+    files: dict[str, Any] = {}
+    if model.model_.history:
+        files["learning_curve.png"] = lambda path: pictures.learning_curve(model.model_.history, path)
+    if shape is not None:
+        drawn = model.sample(100, random_state=model.model_.config.seed)
+        rows = drawn if hasattr(drawn, "dtype") else drawn.to_pandas().to_numpy()
+        files["samples.png"] = lambda path: pictures.samples(rows, shape, path)
+    folder = Folder.open(out)
+    commit(out, files, finished=folder.finished, keep=folder.files - files.keys())
+
+
+def _own_validation(data: str) -> str | None:
+    """The validation rows that come with a named set."""
+    from made import datasets
+
+    if data == "-" or Path(data).exists():
+        return None
+    name, chosen = datasets.split(data)
+    return f"{name}:valid" if chosen in (None, "train") and datasets.known(name) else None
+
+
+def _from_toml(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise usage(f"'--config': {path} cannot be read: {error}.") from None
+    content = {name.replace("-", "_"): value for name, value in content.items()}
+    if "seed" in content:
+        content["random_state"] = content.pop("seed")
+    if unknown := [name for name in content if name not in PARAMETERS]:
+        raise usage(f"'--config': {path} has {unknown[0]!r}, but the parameters are {', '.join(PARAMETERS)}.")
+    return content
+
+
+def _value(name: str, value: Any) -> Any:
+    """An option's text as the estimator takes it."""
+    kind = PARAMETERS[name].kind
+    option = f"'--{name.replace('_', '-')}'"
+    if kind == "sizes":
+        parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        try:
+            return tuple(int(part) for part in parts)
+        except (TypeError, ValueError):
+            raise usage(f"{option} should be whole numbers such as 500,500, not {value!r}.") from None
+    if kind in ("masks", "auto") and isinstance(value, str):
+        word = "unlimited" if kind == "masks" else "auto"
+        if value != word and not value.isdigit():
+            raise usage(f"{option} should be a whole number, or {word}, not {value!r}.")
+        return word if value == word else int(value)
+    if kind == "columns" and isinstance(value, str) and "=" in value:
+        return dict(part.split("=", 1) for part in value.split(",") if "=" in part)
+    return value
+
+
+def _shape(image: str | None) -> tuple[int, int] | None:
+    if image is None:
+        return None
+    parts = image.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise usage(f"'--image' should be height x width, such as 28x28, not {image!r}.")
+    return int(parts[0]), int(parts[1])
