@@ -37,6 +37,7 @@ __all__ = [
     "cache",
     "digits",
     "download",
+    "known",
     "load",
     "split",
     "state",
@@ -194,6 +195,15 @@ def where(name: str) -> Path | None:
         raise DataError(f"{name!r} is not a dataset, nor in the folder MADE_DATA: choose from {', '.join(NAMES)}.")
     path = cache() / f"{name}.npz"
     return path if path.is_file() else None
+
+
+def known(name: str) -> bool:
+    """Whether there is a dataset of this name."""
+    try:
+        where(name)
+    except DataError:
+        return False
+    return True
 
 
 def state(name: str) -> str:

@@ -126,7 +126,8 @@ class Numeric(Column):
             return torch.logsumexp(weight + F.logsigmoid(above) + F.logsigmoid(-below) + area, dim=-1)
         t = away / scale
         density = torch.logsumexp(weight + F.logsigmoid(t) + F.logsigmoid(-t) - scale.log(), dim=-1)
-        return density - self._like(self.scale, values).log()
+        # The logarithm in double precision: a scale may be too small, or too large, for the network's own.
+        return density - self._like(self.scale, values, double=True).log().to(values.dtype)
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         weight, mean, scale = self._components(units)
