@@ -24,6 +24,7 @@ from made.errors import DataError, Diverged, Interrupted, ModelError, QuestionEr
 from made.likelihood import Question, log_conditionals, log_prob
 from made.model import (
     Config,
+    Data,
     Model,
     begin_run,
     checkpoint,
@@ -241,8 +242,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         seed = before.config.seed if before is not None and self.random_state is None else self._seed()
         if valid is None:
             codes, valid = self._split(codes, seed)
-        digest = data_digest(codes, valid)
-        data = {"rows": len(codes), "valid_rows": 0 if valid is None else len(valid), "sha256": digest}
+        count = 0 if valid is None else len(valid)
+        data = Data(rows=len(codes), valid_rows=count, sha256=data_digest(codes, valid))
         config = new_config(self._stored_parameters(seed), seed, schema, _container(table), data)
         self._template: Table | None = table.template()
         if folder is not None:
@@ -495,7 +496,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return Recipe(
             **{name: config.parameters[name] for name in names},
             seed=config.seed,
-            batch_size=batch_size_for(config.data["rows"]) if self.batch_size == "auto" else int(self.batch_size),
+            batch_size=batch_size_for(config.data.rows) if self.batch_size == "auto" else int(self.batch_size),
         )
 
     def _split(self, codes: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
@@ -616,5 +617,5 @@ def _check_same(old: Config, new: Config, folder: Path) -> None:
                 f"{folder} was trained with {name}={old.parameters.get(name)!r}, not {value!r}: go on with the same "
                 "parameters, or start in another folder."
             )
-    if old.data["sha256"] != new.data["sha256"] or old.columns != new.columns:
+    if old.data.sha256 != new.data.sha256 or old.columns != new.columns:
         raise DataError(f"{folder} was trained on other rows: go on with the same ones, or start in another folder.")

@@ -31,10 +31,20 @@ from made.training import Epoch, State, Trainer
 __all__ = ["Config", "Model", "checkpoint", "data_digest", "history_lines", "open_model"]
 
 
+class Data(BaseModel):
+    """How many rows a model was trained on and chosen by, and their fingerprint."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    rows: int = Field(ge=1)
+    valid_rows: int = Field(ge=0)
+    sha256: str
+
+
 class Config(BaseModel):
     """What config.json says. It comes from a file, so nothing in it is believed before it is checked."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     made: str
     seed: int = Field(ge=0, lt=2**63)
@@ -43,7 +53,7 @@ class Config(BaseModel):
     named: bool
     container: str
     digest: str
-    data: dict[str, Any]
+    data: Data
     scores: dict[str, float | int | None] = {}
 
     def schema_(self) -> Schema:
@@ -51,10 +61,10 @@ class Config(BaseModel):
         return Schema([ColumnField.from_json(each) for each in self.columns], named=self.named)
 
     def connectivities(self) -> Connectivities:
-        """The family of connectivities, which has to be the one that was trained."""
+        """The family of connectivities."""
         parameters = self.parameters
         masks = parameters["masks"]
-        family = Connectivities(
+        return Connectivities(
             len(self.columns),
             tuple(parameters["hidden_sizes"]),
             masks=None if masks == "unlimited" else masks,
@@ -63,16 +73,15 @@ class Config(BaseModel):
             residual=parameters["residual"],
             seed=self.seed,
         )
-        if self.digest and family.digest() != self.digest:
-            raise ModelError("the connectivities of this model cannot be made again by this version of made.")
-        return family
 
     def network(self) -> Network:
-        """The network, with the weights that it begins with."""
-        parameters = self.parameters
+        """The network, with the weights that it begins with, and with the connectivities that were trained."""
+        parameters, family = self.parameters, self.connectivities()
+        if family.digest() != self.digest:
+            raise ModelError("the connectivities of this model cannot be made again by this version of made.")
         network = Network(
             self.schema_().columns,
-            self.connectivities(),
+            family,
             activation=parameters["activation"],
             direct=parameters["direct"],
             conditioning=parameters["conditioning"],
@@ -273,9 +282,7 @@ def data_digest(*tables: NDArray[np.float64] | None) -> str:
     return sha.hexdigest()
 
 
-def new_config(
-    parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Mapping[str, Any]
-) -> Config:
+def new_config(parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Data) -> Config:
     """A config, with the digest of its connectivities."""
     content: dict[str, Any] = {
         "made": made.__version__,
@@ -284,7 +291,7 @@ def new_config(
         "columns": [field.to_json() for field in schema.fields],
         "named": schema.named,
         "container": container,
-        "data": dict(data),
+        "data": data,
     }
     draft = Config(**content, digest="")
     return Config(**content, digest=draft.connectivities().digest())

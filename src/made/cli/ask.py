@@ -127,7 +127,7 @@ def explain(
     for title in ("row", "NLL", "what is odd"):
         table.add_column(title, justify="left" if title == "what is odd" else "right")
     for fact in found:
-        parts = [f"{name} {value:.2f}" for name, value in list(fact["surprise"].items())[:4]]  # type: ignore[attr-defined]
+        parts = [f"{name} {value:.2f}" for name, value in list(fact["surprise"].items())[:4]]
         table.add_row(str(fact["row"]), f"{fact['nll']:.2f}", ", ".join(parts))
     Console().print(table)
 
@@ -144,8 +144,8 @@ def info(model: MODEL, as_json: JSON = False, quiet: QUIET = False) -> None:
         "best_epoch": made.best_epoch_,
         "valid_nll": made.valid_nll_,
         "parameters": sum(weight.numel() for weight in stored.network.state_dict().values()),
-        "rows": config.data["rows"],
-        "valid_rows": config.data["valid_rows"],
+        "rows": config.data.rows,
+        "valid_rows": config.data.valid_rows,
         "columns": [
             {"name": field.name, "kind": field.kind} | ({"values": list(field.values)} if field.values else {})
             for field in stored.schema.fields
