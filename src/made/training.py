@@ -34,6 +34,7 @@ from made.optimizers import OPTIMIZERS, SCHEDULES, learning_rate_at, make_optimi
 
 __all__ = ["Epoch", "Recipe", "State", "Trainer", "train"]
 
+LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
 FINALISTS = 3  # of an unlimited model, the best epochs by few masks, among which many masks choose
 
 
@@ -251,7 +252,7 @@ class Trainer:
                     report(self._end_of_epoch())
                 tick(self.state.update)
                 now = time.perf_counter()
-                if keep is not None and (stop or now - kept >= max(0.5, 20 * price)):
+                if keep is not None and (stop or now - kept >= max(LEAST_SECONDS, 20 * price)):
                     self.state.seconds = now - begin
                     keep(self.snapshot())
                     kept, price = time.perf_counter(), time.perf_counter() - now
@@ -310,6 +311,7 @@ class Trainer:
                 name: value.shape for name, value in self.parameters.items()
             }:
                 raise ValueError("the state is of another network.")
+            groups[label] = {name: groups[label][name] for name in self.parameters}
         self._load(groups["weights"])
         for key, value in groups.get("optimizer", {}).items():
             name, _, what = key.partition(".")

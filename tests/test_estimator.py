@@ -1,0 +1,397 @@
+"""The scikit-learn face: its contract, and that it says what the engine says."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from made import MADE, log_prob
+from made.errors import DataError, Diverged, QuestionError
+from made.parameters import PARAMETERS
+from made.store import Folder
+
+NAN = np.nan
+SMALL = {"hidden_sizes": (16,), "evaluation_masks": 4, "random_state": 0}
+GENERATOR = np.random.default_rng(0)
+COLOURS = GENERATOR.choice(["blue", "green", "red"], size=300)
+FRAME = pd.DataFrame(
+    {
+        "colour": COLOURS,
+        "smoker": GENERATOR.random(300) < 0.4,
+        "rooms": GENERATOR.integers(1, 5, size=300),
+        "height": 170 + 10 * (COLOURS == "red") + 4 * GENERATOR.standard_normal(300),
+        "age": GENERATOR.integers(18, 90, size=300),
+    }
+)
+FRAME.loc[::7, "height"] = NAN
+FRAME.loc[::11, "colour"] = None
+
+
+@parametrize_with_checks([MADE(hidden_sizes=(8,), max_epochs=2, evaluation_masks=2)])
+def test_scikit_learn_checks_it(estimator, check) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def test_parameters_are_declared_once_for_python_and_the_command_line() -> None:
+    signature = inspect.signature(MADE.__init__).parameters
+    assert all(each.kind is each.KEYWORD_ONLY for name, each in signature.items() if name != "self")
+    assert {name: each.default for name, each in signature.items() if name != "self"} == {
+        name: parameter.default for name, parameter in PARAMETERS.items()
+    }
+    assert set(MADE._parameter_constraints) == set(PARAMETERS)
+    assert all(f"{name}" in (MADE.__doc__ or "") for name in PARAMETERS)
+
+
+@pytest.fixture(scope="module")
+def binary():
+    rows = np.random.default_rng(1).integers(2, size=(100, 1)) ^ (np.random.default_rng(2).random((100, 4)) < 0.2)
+    return MADE(**SMALL, max_epochs=30, dtype="float64").fit(rows.astype(float))
+
+
+def worlds(columns: int) -> np.ndarray:
+    return np.array(list(itertools.product([0.0, 1.0], repeat=columns)))
+
+
+def test_probabilities_sum_to_one_and_are_the_engines(binary) -> None:
+    log_p = binary.score_samples(worlds(4))
+    assert log_p.dtype == np.float64
+    assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-10)
+    assert np.allclose(log_p, log_prob(binary.model_.network, worlds(4), masks=4).numpy())
+    assert binary.score(worlds(4)) == pytest.approx(log_p.mean())
+    marginal = binary.score_samples([[NAN, a, NAN, b] for a, b in worlds(2)])
+    assert np.exp(marginal).sum() == pytest.approx(1, abs=1e-10)
+    conditional = np.exp(binary.score_samples(worlds(4), given=[1, "x3"])).reshape(2, 2, 2, 2).sum(axis=(0, 2))
+    assert conditional == pytest.approx(np.ones((2, 2)), abs=1e-10)
+    with pytest.raises(QuestionError, match=r"row 0, column 1 \('x1'\) is given, but its value is NaN"):
+        binary.score_samples([[1, NAN, 0, 1]], given=[1])
+    with pytest.raises(QuestionError, match="there is no column 'age'"):
+        binary.score_samples(worlds(4), given=["age"])
+
+
+def test_predictions_are_conditionals(binary) -> None:
+    rows = np.array([[1, 0, NAN, 1], [NAN, NAN, 1, 0]])
+    for target in range(4):
+        found = binary.predict_proba(rows, target=target)
+        assert found.sum(axis=1) == pytest.approx([1, 1])
+        for value in (0, 1):
+            asked = rows.copy()
+            asked[:, target] = value
+            given = [[d for d in range(4) if d != target and not np.isnan(row[d])] for row in rows]
+            expected = [binary.score_samples(asked[[i]], given=given[i])[0] for i in range(2)]
+            assert found[:, value] == pytest.approx(np.exp(expected))
+    assert np.array_equal(binary.predict_proba(rows), binary.predict_proba(rows, target=-1))
+    assert binary.classes(0).tolist() == [0, 1]
+
+
+def test_samples_follow_the_probabilities(binary) -> None:
+    drawn = binary.sample(20_000, random_state=1)
+    counts = np.bincount(drawn.astype(int) @ [8, 4, 2, 1], minlength=16) / 20_000
+    assert counts == pytest.approx(np.exp(binary.score_samples(worlds(4))), abs=0.015)
+    known = binary.sample(20_000, given={"x1": 1, 3: 0}, random_state=1)
+    assert (known[:, 1] == 1).all()
+    assert (known[:, 3] == 0).all()
+    rows = np.array([[a, 1, b, 0] for a, b in worlds(2)])
+    expected = np.exp(binary.score_samples(rows, given=[1, 3]))
+    assert np.bincount(known[:, [0, 2]].astype(int) @ [2, 1], minlength=4) / 20_000 == pytest.approx(expected, abs=0.02)
+    both = binary.sample(3, given=[[1, NAN, NAN, 0], [0, 0, 0, NAN]], random_state=1)
+    assert both.shape == (6, 4)
+    assert (both[:3, [0, 3]] == [1, 0]).all()
+    assert np.array_equal(binary.sample(5), binary.sample(5))
+    assert not np.array_equal(binary.sample(50), binary.sample(50, random_state=3))
+    cold = binary.sample(2000, temperature=0.05, random_state=0)
+    assert len(np.unique(cold, axis=0)) < len(np.unique(drawn[:2000], axis=0))
+    with pytest.raises(ValueError, match="'temperature' should be above 0"):
+        binary.sample(temperature=0)
+    with pytest.raises(ValueError, match="'n_samples' should be a whole number"):
+        binary.sample(0)
+
+
+def test_holes_are_filled_and_nothing_else_changes(binary) -> None:
+    rows = np.array([[1, NAN, 1, 1], [0, 1, NAN, NAN], [0, 0, 1, 0]])
+    hole = np.isnan(rows)
+    for strategy in ("sample", "mode", "mean"):
+        filled = binary.impute(rows, strategy=strategy)
+        assert not np.isnan(filled).any()
+        assert np.array_equal(filled[~hole], rows[~hole])
+    assert binary.impute(rows, strategy="mode")[0, 1] == binary.predict_proba(rows, target=1)[0].argmax()
+    assert np.array_equal(binary.transform(rows), binary.impute(rows, strategy="mode"))
+    many = binary.impute(np.tile(rows[:1], (2000, 1)), random_state=0)
+    assert many[:, 1].mean() == pytest.approx(binary.predict_proba(rows[:1], target=1)[0, 1], abs=0.04)
+    draws = binary.impute(rows, n_draws=5)
+    assert draws.shape == (5, 3, 4)
+    pairs = binary.impute(np.tile(rows[1:2], (4000, 1)), random_state=0)[:, 2:]
+    asked = np.array([[0, 1, a, b] for a, b in worlds(2)])
+    expected = np.exp(binary.score_samples(asked, given=[0, 1]))
+    assert np.bincount(pairs.astype(int) @ [2, 1], minlength=4) / 4000 == pytest.approx(expected, abs=0.06)
+    with pytest.raises(ValueError, match="has only one answer"):
+        binary.impute(rows, strategy="mode", n_draws=2)
+    with pytest.raises(ValueError, match="'strategy' should be one of"):
+        binary.impute(rows, strategy="median")
+
+
+def test_surprise_is_the_mean_over_masks_of_each_factor(binary) -> None:
+    rows = np.array([[1, 0, 1, 1], [0, NAN, 1, 0]])
+    surprise = binary.surprise(rows)
+    assert np.isnan(surprise[1, 1])
+    network = binary.model_.network
+    each = [-log_prob(network, rows, masks=[number]).numpy() for number in range(4)]
+    assert np.nansum(surprise, axis=1) == pytest.approx(np.mean(each, axis=0))
+    assert (np.nansum(surprise, axis=1) >= -binary.score_samples(rows) - 1e-12).all()
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
+def test_frames_in_frames_out(container, tmp_path) -> None:
+    frame = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "pyarrow": pa.Table.from_pandas(FRAME)}[container]
+    model = MADE(**SMALL, max_epochs=2).fit(frame)
+    kinds = [field.kind for field in model.model_.schema.fields]
+    assert kinds == ["categorical", "binary", "categorical", "numeric", "numeric"]
+    assert list(model.feature_names_in_) == list(FRAME.columns)
+    model.save(tmp_path / "model")
+    again = MADE.load(tmp_path / "model")
+    for each in (model, again):
+        drawn = each.sample(7, given={"colour": "red", "age": 40})
+        assert type(drawn) is type(frame)
+        table = pl.from_arrow(drawn) if container == "pyarrow" else pl.DataFrame(drawn)
+        assert table.columns == list(FRAME.columns)
+        assert table["colour"].to_list() == ["red"] * 7
+        assert table["age"].to_list() == [40] * 7
+        assert table["smoker"].dtype == pl.Boolean
+        assert table["rooms"].dtype.is_integer()
+        filled = each.impute(frame)
+        assert type(filled) is type(frame)
+        odd = each.surprise(frame)
+        assert type(odd) is type(frame)
+        assert len(each.impute(frame, n_draws=2)) == 2
+    assert np.array_equal(model.score_samples(frame), again.score_samples(frame))
+    assert str(model.sample(5)) == str(model.sample(5))
+    assert model.predict_proba(frame, target="colour").shape == (300, 3)
+    assert model.classes("colour").tolist() == ["blue", "green", "red"]
+    with pytest.raises(QuestionError, match="column 'height' is numeric"):
+        model.predict_proba(frame, target="height")
+
+
+def test_a_target_may_be_absent_from_the_frame() -> None:
+    model = MADE(**SMALL, max_epochs=2).fit(FRAME)
+    without = model.predict_proba(FRAME.drop(columns="smoker"), target="smoker")
+    assert np.array_equal(without, model.predict_proba(FRAME, target="smoker"))
+    with pytest.raises(ValueError, match="feature names"):
+        model.score_samples(FRAME.drop(columns="smoker"))
+
+
+def test_an_initialised_model_answers_everything() -> None:
+    model = MADE(**SMALL, max_epochs=0).fit(FRAME)
+    assert model.n_epochs_ == 0
+    assert np.isfinite(model.score_samples(FRAME)).all()
+    assert np.isfinite(model.score_samples(FRAME[["colour", "smoker", "rooms", "height", "age"]], given=["age"])).all()
+    assert len(model.sample(3)) == 3
+    assert not model.impute(FRAME).isna().any().any()
+    assert model.predict_proba(FRAME, target="rooms").sum(axis=1) == pytest.approx(np.ones(300), abs=1e-5)
+
+
+@pytest.mark.parametrize("masks", [1, 3])
+def test_a_list_of_masks_says_what_it_cannot_answer(masks) -> None:
+    rows = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
+    model = MADE(**SMALL, masks=masks, max_epochs=1, ordering="natural", resample="degrees").fit(rows)
+    assert np.exp(model.score_samples(worlds(4))).sum() == pytest.approx(1, abs=1e-5)
+    assert np.isfinite(model.score_samples([[1, 0, NAN, NAN]])).all()
+    with pytest.raises(QuestionError, match="unlimited masks"):
+        model.score_samples([[NAN, 0, 1, 1]])
+    with pytest.raises(DataError, match="masks='unlimited'"):
+        MADE(**SMALL, masks=masks, max_epochs=1).fit(np.where(rows == rows[0, 0], rows, NAN))
+
+
+def test_it_works_with_the_tools_of_scikit_learn(tmp_path) -> None:
+    rows = np.random.default_rng(0).standard_normal((80, 3))
+    rows[:, 1] += rows[:, 0]
+    pipeline = make_pipeline(StandardScaler(), MADE(**SMALL, max_epochs=3))
+    assert np.isfinite(pipeline.fit(rows).score(rows))
+    search = GridSearchCV(MADE(**SMALL, max_epochs=3), {"dropout": [0.0, 0.3]}, cv=2, n_jobs=2).fit(rows)
+    assert search.best_params_["dropout"] in (0.0, 0.3)
+    rows[::5, 1] = NAN
+    model = clone(MADE(**SMALL, max_epochs=1)).set_output(transform="pandas").fit(rows)
+    assert list(model.transform(rows).columns) == ["x0", "x1", "x2"]
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.score_samples(rows), model.score_samples(rows))
+
+
+def test_wrong_parameters_are_named() -> None:
+    for wrong, message in (
+        ({"dropout": 2}, "'dropout' parameter of MADE must be"),
+        ({"masks": "many"}, "'masks' parameter of MADE must be"),
+        ({"optimizer": "lion"}, "'optimizer' parameter of MADE must be a str among"),
+        ({"epsilon": 0}, "'epsilon' parameter of MADE must be"),
+        ({"hidden_sizes": (0,)}, "'hidden_sizes' should be whole numbers"),
+        ({"columns": "text"}, "kind"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MADE(**({"max_epochs": 1} | wrong)).fit([[0, 1], [1, 0], [1, 1]])
+    with pytest.raises(DataError, match="n_samples=1"):
+        MADE().fit([[0, 1]])
+
+
+def test_validation_rows_may_have_categories_of_their_own() -> None:
+    train, valid = FRAME[FRAME.colour != "red"], FRAME
+    model = MADE(**SMALL, max_epochs=1).fit(train, X_valid=valid)
+    assert model.classes("colour").tolist() == ["blue", "green", "red"]
+    assert model.model_.config.data.valid_rows == 300
+
+
+def test_diverging_keeps_the_last_good_weights(tmp_path) -> None:
+    rows = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
+    model = MADE(**SMALL, optimizer="sgd", learning_rate=1e37, max_epochs=3)
+    with pytest.raises(Diverged, match=r"update \d+ \(epoch \d\)"):
+        model.fit(rows, resume_from=tmp_path / "run")
+    assert np.exp(model.score_samples(worlds(4))).sum() == pytest.approx(1, abs=1e-5)
+    kept = MADE.load(tmp_path / "run")
+    assert not kept.model_.finished
+    assert np.array_equal(kept.score_samples(worlds(4)), model.score_samples(worlds(4)))
+
+
+def test_a_run_in_a_folder_goes_on_exactly(tmp_path) -> None:
+    """Three epochs and then three more, in the folder or from a saved model, are six."""
+    parts = {**SMALL, "dropout": 0.2}
+    whole = MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / "whole")
+    MADE(**parts, max_epochs=3).fit(FRAME, resume_from=tmp_path / "run")
+    MADE(**parts, max_epochs=3).fit(FRAME).save(tmp_path / "saved")
+    expected = (tmp_path / "whole" / "model.safetensors").read_bytes()
+    for name in ("run", "saved"):
+        again = MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / name)
+        assert (tmp_path / name / "model.safetensors").read_bytes() == expected
+        assert again.n_epochs_ == 6
+        assert again.valid_nll_ == whole.valid_nll_
+        lines = [json.loads(line) for line in (tmp_path / name / "history.jsonl").read_text().splitlines()]
+        assert [line["epoch"] for line in lines] == list(range(6))
+    finished = MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / "whole")
+    assert np.array_equal(finished.score_samples(FRAME), whole.score_samples(FRAME))
+    with pytest.raises(QuestionError, match=r"was trained with dropout=0\.2, not 0\.3"):
+        MADE(**{**parts, "dropout": 0.3}, max_epochs=6).fit(FRAME, resume_from=tmp_path / "whole")
+    with pytest.raises(DataError, match="was trained on other rows"):
+        MADE(**parts, max_epochs=6).fit(FRAME.iloc[::-1], resume_from=tmp_path / "whole")
+
+
+SCRIPT = """
+import os, sys
+import numpy as np, torch, torch._dynamo
+import made.training
+from made import MADE
+torch.set_num_threads(1)
+made.training.LEAST_SECONDS = 0  # the state is kept as often as it can be
+rows = np.random.default_rng(0).integers(2, size=(300, 1)) ^ (np.random.default_rng(1).random((300, 12)) < 0.1)
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        folder, epochs = line.split()
+        model = MADE(hidden_sizes=(64,), max_epochs=int(epochs), batch_size=20, dropout=0.2, random_state=1, {more})
+        model.fit(rows.astype(float), resume_from=folder)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("more", ["masks=4, optimizer='adadelta'", "clip=1.0, schedule='cosine'"])
+def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_bits(tmp_path, more) -> None:
+    """Real kills, at random moments; checkpoints follow one another, so that many hit the middle of a write."""
+    command = [sys.executable, "-c", SCRIPT.replace("{more}", more)]
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def start(folder: Path) -> int:
+            print(folder, 12, file=process.stdin, flush=True)
+            return int(process.stdout.readline())
+
+        start(whole)
+        begin = time.perf_counter()
+        assert int(process.stdout.readline()) == 0
+        length, kills, status = time.perf_counter() - begin, 0, -9
+        generator = np.random.default_rng(0)
+        while status == -9:
+            child = start(run)
+            time.sleep(generator.uniform(0, 0.3) * length)
+            with suppress(ProcessLookupError):
+                os.kill(child, 9)
+            status = int(process.stdout.readline())
+            kills += status == -9
+            if (run / "manifest.json").exists():
+                Folder.open(run)
+            if kills > 200:
+                break
+        process.stdin.close()
+    assert kills >= 3
+    assert status == 0
+    assert Folder.open(run).finished
+    assert (run / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert not [file.name for file in run.iterdir() if file.name.startswith(".part")]
+
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("format-*")), ids=lambda path: path.name)
+def test_old_folders_are_still_read(path) -> None:
+    """Written once, by the version that had the format first; what they said then they say now."""
+    model = MADE.load(path / "model")
+    expected = json.loads((path / "expected.json").read_text())
+    rows = pd.DataFrame(expected["rows"]) if model.model_.schema.named else np.array(expected["rows"], dtype=float)
+    assert model.score_samples(rows) == pytest.approx(expected["log_prob"], abs=1e-4)
+    assert model.model_.config.connectivities().digest() == expected["digest"]
+
+
+def test_there_are_golden_folders() -> None:
+    assert len(list(GOLDEN.glob("format-1-*"))) >= 3
+
+
+def test_tensorboard_has_the_curves(tmp_path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    MADE(**SMALL, max_epochs=3, tensorboard=str(tmp_path / "curves")).fit(FRAME)
+    curves = EventAccumulator(str(tmp_path / "curves")).Reload()
+    assert len(curves.Scalars("valid_nll")) == 3
+
+
+def test_it_can_be_interrupted_and_says_how_to_go_on(tmp_path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT.replace("{more}", "masks=4")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for number, name in ((2, "int"), (15, "term")):
+            print(tmp_path / name, 100_000, file=process.stdin, flush=True)
+            child = int(process.stdout.readline())
+            while not (tmp_path / name / "manifest.json").exists():
+                assert process.poll() is None
+                time.sleep(0.01)
+            os.kill(child, number)
+            assert int(process.stdout.readline()) != 0
+            model = MADE.load(tmp_path / name)
+            assert not model.model_.finished
+            assert torch.isfinite(model.model_.network.c).all()
+        process.stdin.close()
+        said = process.stderr.read()
+    assert said.count("Interrupted: training was stopped after") == 2
+    assert "to go on from with 'resume_from'" in said
