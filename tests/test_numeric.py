@@ -11,7 +11,8 @@ from scipy.integrate import quad
 
 from made import Binary, Columns, Connectivities, Network, Numeric, log_prob, sample
 from made.errors import DataError
-from made.training import Recipe, train
+from made.recipe import Recipe
+from made.training import train
 
 
 def random_units(kind, *shape) -> torch.Tensor:

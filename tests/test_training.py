@@ -11,7 +11,8 @@ import torch
 from made import Binary, Categorical, Columns, Connectivities, Network, log_prob
 from made import training as room
 from made.errors import DataError, Diverged
-from made.training import Recipe, State, Trainer, train
+from made.recipe import Recipe
+from made.training import State, Trainer, train
 
 COPIES = torch.randint(2, (400, 1), generator=torch.Generator().manual_seed(0)).float().expand(-1, 6)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from made.schema import Field, Schema
+from made.field import Field
+from made.schema import Schema
 from made.training import Epoch
 
 __all__ = ["card"]

@@ -17,7 +17,7 @@ class QuestionError(ValueError):
     """A question that cannot be asked of this model, or is not well put."""
 
 
-class Diverged(ArithmeticError):
+class Diverged(ArithmeticError):  # noqa: N818
     """Training met a loss or a gradient that is not finite."""
 
 

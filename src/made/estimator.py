@@ -40,11 +40,12 @@ from made.model import (
 from made.parameters import PARAMETERS
 from made.prediction import Prediction, predict
 from made.progress import TensorBoard, bar
+from made.recipe import Recipe
 from made.sampling import sample
 from made.schema import Kinds, Schema
 from made.store import check_replaceable, commit, is_model, replace_folder
 from made.table import Table
-from made.training import Epoch, Recipe, Trainer
+from made.training import Epoch, Trainer
 
 __all__ = ["MADE"]
 
@@ -522,7 +523,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         name = None if lacks is None else self.model_.schema.names[lacks]
         if name is not None and table.names is not None and name not in table.names:
             return table.with_empty_column(name)
-        _check_feature_names(self, X, reset=False)
+        try:
+            _check_feature_names(self, X, reset=False)
+        except ValueError as error:
+            raise DataError(str(error)) from None
         return table
 
     def _codes(self, table: Table, ignore: int | None = None) -> NDArray[np.float64]:

@@ -9,44 +9,30 @@ from __future__ import annotations
 
 import codecs
 import io
-import math
 import os
 import re
 import stat
 import sys
 import uuid
-import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
+from made.arrays import CHUNK, archive_of, check_size, foreign, limit_bytes, read_npy, read_npz
 from made.errors import DataError
 
 __all__ = ["atomic", "limit_bytes", "read", "shapes", "write"]
 
 _BLOCK = 1 << 26  # of a CSV file that is parsed at once; no row may be longer
-_CHUNK = 1 << 20
-_HEADER = 1 << 14  # more than NumPy lets the header of an array have
-_MEMBERS = 1000  # of an archive
 _NULLS = csv.ConvertOptions().null_values  # what pyarrow takes for null: nothing, NA, NaN, null, ...
-
-
-def limit_bytes() -> int:
-    """The most that a file may take in memory: the environment variable MADE_MAX_BYTES, or else 4 GiB."""
-    text = os.environ.get("MADE_MAX_BYTES") or str(4 << 30)
-    if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) < 1:
-        raise DataError(f"MADE_MAX_BYTES should be a whole number of bytes, at least 1, not {text!r}.")
-    return int(text)
 
 
 def read(source: str | Path) -> pa.Table | NDArray[Any]:
@@ -74,7 +60,7 @@ def read(source: str | Path) -> pa.Table | NDArray[Any]:
 
 def shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
     """The arrays of a .npz file by name, and the shape that each claims to have; none is loaded."""
-    with _open(Path(path)) as handle, _archive(handle, repr(str(path))) as archive:
+    with _open(Path(path)) as handle, archive_of(handle, repr(str(path))) as archive:
         return {key: archive.header(key).shape for key in archive.members}
 
 
@@ -150,7 +136,7 @@ def _open(path: Path) -> BinaryIO:
 
 def _standard_input() -> io.BytesIO:
     content, limit = io.BytesIO(), limit_bytes()
-    while chunk := sys.stdin.buffer.read(_CHUNK):
+    while chunk := sys.stdin.buffer.read(CHUNK):
         content.write(chunk)
         if content.tell() > limit:
             raise DataError(f"standard input has more than the limit of {limit:,} bytes: MADE_MAX_BYTES raises it.")
@@ -162,20 +148,14 @@ def _read(handle: BinaryIO, name: str, kind: str, key: str | None) -> pa.Table |
     size = handle.seek(0, os.SEEK_END)
     handle.seek(0)
     if kind == ".npz":
-        return _read_npz(handle, name, key)
+        return read_npz(handle, name, key)
     if kind == ".npy":
-        return _read_npy(handle, size, name)
-    _check_size(size, name)
+        return read_npy(handle, size, name)
+    check_size(size, name)
     table = _read_csv(handle, name) if kind == ".csv" else _read_parquet(handle, name)
     if not table.num_rows:
         raise DataError(f"{name} has no rows.")
     return table
-
-
-def _check_size(size: int, name: str) -> None:
-    if size > (limit := limit_bytes()):
-        text = f"would take {size:,} bytes, more than the limit of {limit:,}: MADE_MAX_BYTES raises it."
-        raise DataError(f"{name} {text}")
 
 
 def _check_names(names: Sequence[str], name: str) -> None:
@@ -183,18 +163,6 @@ def _check_names(names: Sequence[str], name: str) -> None:
         raise DataError(f"{name} has {twice[0]!r} more than once in its header: are these the names of its columns?")
     if not names:
         raise DataError(f"{name} has no columns.")
-
-
-@contextmanager
-def _foreign(name: str, kind: str) -> Iterator[None]:
-    """Whatever a library raises over a file that is not what it should be becomes a sentence."""
-    try:
-        yield
-    except DataError:
-        raise
-    except Exception as error:  # hostile bytes find every exception that there is
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
-        raise DataError(f"{name} is damaged, or no {kind} file: {reason}.") from None
 
 
 def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
@@ -209,7 +177,7 @@ def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
             csv.ConvertOptions(include_columns=columns, strings_can_be_null=True, quoted_strings_can_be_null=quoted),
         )
 
-    with _foreign(name, "CSV"):
+    with foreign(name, "CSV"):
         try:
             table = parse()
         except pa.ArrowInvalid as error:
@@ -244,7 +212,7 @@ def _name_row(parse: Callable[[], pa.Table], name: str) -> pa.Table:
 def _check_utf8(handle: BinaryIO, name: str) -> None:
     decoder, line, chunk = codecs.getincrementaldecoder("utf-8")(), 1, b"first"
     while chunk:
-        chunk = handle.read(_CHUNK)
+        chunk = handle.read(CHUNK)
         try:
             decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
@@ -292,11 +260,11 @@ def _check_types(schema: pa.Schema, name: str) -> None:
 
 
 def _read_parquet(handle: BinaryIO, name: str) -> pa.Table:
-    with _foreign(name, "Parquet"):
+    with foreign(name, "Parquet"):
         file = parquet.ParquetFile(handle)
         groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
         rows = max(file.metadata.num_rows, sum(group.num_rows for group in groups))
-        _check_size(max(rows * file.metadata.num_columns * 8, sum(group.total_byte_size for group in groups)), name)
+        check_size(max(rows * file.metadata.num_columns * 8, sum(group.total_byte_size for group in groups)), name)
         schema = file.schema_arrow
         _check_types(schema, name)
         _check_names(schema.names, name)
@@ -309,119 +277,8 @@ def _read_parquet(handle: BinaryIO, name: str) -> pa.Table:
             if pa.types.is_dictionary(chunk.type) and _is_text(chunk.type.value_type):
                 lengths = pc.cast(pc.binary_length(chunk.dictionary), pa.int64())
                 total += pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0
-        _check_size(total, name)
+        check_size(total, name)
         return table.cast(schema)
-
-
-class _Header(NamedTuple):
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype[Any]
-    start: int  # of the data
-
-    @property
-    def size(self) -> int:
-        return min(math.prod(self.shape) * self.dtype.itemsize, 1 << 62)
-
-    def check(self, dimensions: int, end: int, name: str) -> None:
-        """Refuse what is no table of numbers, is more than the limit, or does not end where it should."""
-        if self.dtype.kind not in "biuf":
-            raise DataError(f"{name} has values of type {self.dtype}: only numbers and truth values are taken.")
-        if len(self.shape) != dimensions or (dimensions and min(self.shape) < 1):
-            raise DataError(f"{name} has the shape {str(self.shape)[:99]}: it should have rows and columns.")
-        _check_size(self.size, name)
-        if (claim := self.start + self.size) != end:
-            raise DataError(f"{name} is truncated or damaged: it claims {claim:,} bytes and has {end:,}.")
-
-
-def _header(handle: IO[bytes], name: str) -> _Header:
-    head = io.BytesIO(handle.read(_HEADER))
-    with _foreign(name, "NumPy"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of whole numbers that Python 2 wrote
-        version = npy.read_magic(head)
-        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read_header(head)
-    return _Header(shape, fortran, dtype, head.tell())
-
-
-def _read_data(handle: IO[bytes], header: _Header, name: str) -> NDArray[Any]:
-    """The array after its header, however much more the file would give."""
-    handle.read(header.start)
-    data = np.empty(header.size, np.uint8)
-    view, got = memoryview(cast(bytearray, data)), 0
-    while count := cast(io.BufferedReader, handle).readinto(view[got : got + _CHUNK]):
-        got += count
-    if got < len(data) or handle.read(1):  # the read that meets the end also checks the sum of a zip file
-        raise DataError(f"{name} is truncated or damaged: its data should have {len(data):,} bytes.")
-    if header.dtype.kind == "b":
-        np.minimum(data, 1, out=data)
-    array = data.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
-    return array.astype(header.dtype.newbyteorder("="), copy=False)
-
-
-def _read_npy(handle: BinaryIO, size: int, name: str) -> NDArray[Any]:
-    header = _header(handle, name)
-    header.check(2, size, name)
-    handle.seek(0)
-    return _read_data(handle, header, name)
-
-
-class _Cautious(io.BufferedReader):
-    """A file that gives little at once: the directory of an archive may claim to have a billion members."""
-
-    def read(self, size: int | None = None, /) -> bytes:
-        return super().read(2 * _CHUNK if size is None or size < 0 else min(size, 2 * _CHUNK))
-
-
-class _Archive:
-    """The arrays of an .npz file, by name."""
-
-    def __init__(self, file: zipfile.ZipFile, name: str) -> None:
-        self.file, self.name = file, name
-        if (count := len(file.infolist())) > _MEMBERS:
-            raise DataError(f"{name} has {count} members: more than {_MEMBERS} are not taken.")
-        self.members = {info.filename[:-4]: info for info in file.infolist() if info.filename.endswith(".npy")}
-
-    def open(self, key: str) -> IO[bytes]:
-        if self.members[key].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise DataError(f"{self.name}, array {key!r}, is compressed in a way that NumPy does not use.")
-        return self.file.open(self.members[key])
-
-    def header(self, key: str) -> _Header:
-        with self.open(key) as member:
-            return _header(member, f"{self.name}, array {key!r},")
-
-    def load(self, key: str, dimensions: int = 2) -> NDArray[Any]:
-        header, name = self.header(key), f"{self.name}, array {key!r},"
-        header.check(dimensions, self.members[key].file_size, name)
-        with self.open(key) as member:
-            return _read_data(member, header, name)
-
-
-@contextmanager
-def _archive(handle: BinaryIO, name: str) -> Iterator[_Archive]:
-    cautious = _Cautious(cast(io.RawIOBase, handle))
-    with _foreign(name, ".npz"), cautious, zipfile.ZipFile(cautious) as file:
-        yield _Archive(file, name)
-
-
-def _read_npz(handle: BinaryIO, name: str, key: str | None) -> NDArray[Any]:
-    with _archive(handle, name) as archive:
-        if key is None:
-            tables = [key for key in archive.members if len(archive.header(key).shape) == 2]
-            key = tables[0] if len(tables) == 1 else None
-        if key not in archive.members:
-            fault = f"{len(archive.members)} arrays" if key is None else f"no array {key!r}"
-            raise DataError(
-                f"{name} has {fault}: put one of these after a colon: {', '.join(archive.members) or 'none'}."
-            )
-        if key not in ("train", "valid", "test") or not {"train", "valid", "test", "d"} <= archive.members.keys():
-            return archive.load(key)
-        rows, columns = archive.load(key), int(archive.load("d", 0))
-        if rows.dtype != np.uint8 or columns < 1 or rows.shape[1] != -(-columns // 8):
-            raise DataError(f"{name}, array {key!r}, of shape {rows.shape}, cannot be the bits of {columns} columns.")
-        _check_size(len(rows) * columns, name)
-        return np.unpackbits(rows, axis=1, count=columns)
 
 
 def _as_table(table: pa.Table | NDArray[Any], names: Sequence[str] | None) -> pa.Table:

@@ -22,8 +22,8 @@ import made
 from made.card import card
 from made.connectivity import Connectivities
 from made.errors import ModelError
+from made.field import Field as ColumnField
 from made.network import Network
-from made.schema import Field as ColumnField
 from made.schema import Schema
 from made.store import MANIFEST, Content, Folder, commit, is_model, parse_object, read_tensors, tensors_file
 from made.training import Epoch, State, Trainer

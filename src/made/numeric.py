@@ -26,8 +26,8 @@ from made.columns import Column
 
 __all__ = ["Numeric"]
 
-# A ten-thousandth of every mixture is spread over logistics that are ever wider, which is a tail like a power of z: what is
-# far from everything that was seen costs tens of nats, not thousands.
+# A ten-thousandth of every mixture is spread over logistics that are ever wider, a tail like a power of z: what is far
+# from everything that was seen costs tens of nats, not thousands.
 WIDE_SCALES = (4.0, 20.0, 100.0, 500.0, 2500.0)
 WIDE_SHARES = (8e-5, 1.6e-5, 3.2e-6, 6.4e-7, 1.6e-7)
 

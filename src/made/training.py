@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,86 +30,12 @@ from made.connectivity import Connectivity
 from made.errors import DataError, Diverged, Interrupted
 from made.likelihood import Question, log_likelihood, log_prob
 from made.network import Network
-from made.optimizers import OPTIMIZERS, SCHEDULES, learning_rate_at, make_optimizer
+from made.recipe import Recipe, learning_rate_at, make_optimizer
 
 __all__ = ["Epoch", "Recipe", "State", "Trainer", "train"]
 
 LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
 FINALISTS = 3  # of an unlimited model, the best epochs by few masks, among which many masks choose
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to train.
-
-    Arguments:
-        optimizer: one of adadelta, adagrad, adam, adamw, sgd.
-        learning_rate: the optimiser's own default unless told.
-        schedule: what becomes of the learning rate: ``"constant"``, or down to zero at ``max_epochs`` in a ``"linear"``
-            or ``"cosine"`` way.
-        epsilon: what the optimiser adds to a denominator, above zero; 1e-6 for Adadelta and Adagrad, 1e-8 for the
-            Adams unless told.
-        momentum: of SGD; the decay of the averages of Adadelta, and of the first ones of the Adams.
-        weight_decay: pulls weights to zero; not the biases.
-        clip: the greatest norm of a gradient; a longer one is scaled down.
-        average: the decay of a moving average of the weights, which is then what is validated and kept.
-        batch_size: the number of rows in an update.
-        max_epochs: the most passes over the rows.
-        patience: the look-ahead: training ends after this many epochs without progress.
-        mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
-            for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
-        questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
-            asked later for what it was trained on.
-        validation_masks: how many masks an unlimited model averages after each epoch.
-        evaluation_masks: how many it averages at the end, to choose among its best epochs.
-        seed: the seed of the order of rows, of questions and of dropout.
-    """
-
-    optimizer: str = "adamw"
-    learning_rate: float | None = None
-    schedule: str = "constant"
-    epsilon: float | None = None
-    momentum: float | None = None
-    weight_decay: float = 0.0
-    clip: float | None = None
-    average: float | None = None
-    batch_size: int = 100
-    max_epochs: int = 500
-    patience: int = 30
-    mask_for: Literal["update", "row"] = "update"
-    questions: float = 0.5
-    validation_masks: int = 4
-    evaluation_masks: int = 16
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, choices in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("mask_for", ("update", "row"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"'{name}' should be one of {', '.join(choices)}, not {getattr(self, name)!r}.")
-        whole = {
-            "batch_size": 1,
-            "max_epochs": 0,
-            "patience": 1,
-            "validation_masks": 1,
-            "evaluation_masks": 1,
-            "seed": 0,
-        }
-        for name, least in whole.items():
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-                raise ValueError(f"'{name}' should be a whole number, at least {least}, not {number!r}.")
-        ranges: list[tuple[tuple[str, ...], Callable[[float], bool], str]] = [
-            (("learning_rate", "epsilon", "clip"), lambda value: value > 0, "above 0, or None"),
-            (("momentum", "average"), lambda value: 0 <= value < 1, "from 0 to below 1, or None"),
-            (("weight_decay",), lambda value: value >= 0, "at least 0"),
-            (("questions",), lambda value: 0 <= value <= 1, "from 0 to 1"),
-        ]
-        for names, allowed, words in ranges:
-            for name in names:
-                value = getattr(self, name)
-                number = isinstance(value, (int, float, np.number)) and math.isfinite(value)
-                if not (number and allowed(value)) and not (value is None and words.endswith("None")):
-                    raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
 
 
 @dataclass(frozen=True)

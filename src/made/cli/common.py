@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DATA", "JSON", "MODEL", "OUT", "QUIET", "SEED", "command", "load", "note", "print_json", "rows_for", "show"]
 
-MODEL = Annotated[Path, typer.Argument(help="A model's folder.", show_default=False)]
+MODEL = Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder.", show_default=False)]
 DATA = Annotated[
     str,
     typer.Argument(
+        metavar="DATA",
         help="A file (.csv, .parquet, .npy, .npz), - for standard input, or a named set such as adult or adult:test.",
         show_default=False,
     ),

@@ -1,0 +1,144 @@
+"""How to train: the recipe, and the optimisers, the paper's and those that people use now."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+__all__ = ["Recipe", "learning_rate_at", "make_optimizer"]
+
+# Of each: the class, its learning rate, its epsilon, and what its momentum is called.
+OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
+    "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho"),
+    "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None),
+    "adam": (torch.optim.Adam, 1e-3, 1e-8, "betas"),
+    "adamw": (torch.optim.AdamW, 1e-3, 1e-8, "betas"),
+    "sgd": (torch.optim.SGD, 0.1, None, "momentum"),
+}
+MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}
+
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "constant": lambda share: 1.0,
+    "linear": lambda share: 1 - share,
+    "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train.
+
+    Arguments:
+        optimizer: one of adadelta, adagrad, adam, adamw, sgd.
+        learning_rate: the optimiser's own default unless told.
+        schedule: what becomes of the learning rate: ``"constant"``, or down to zero at ``max_epochs`` in a ``"linear"``
+            or ``"cosine"`` way.
+        epsilon: what the optimiser adds to a denominator, above zero; 1e-6 for Adadelta and Adagrad, 1e-8 for the
+            Adams unless told.
+        momentum: of SGD; the decay of the averages of Adadelta, and of the first ones of the Adams.
+        weight_decay: pulls weights to zero; not the biases.
+        clip: the greatest norm of a gradient; a longer one is scaled down.
+        average: the decay of a moving average of the weights, which is then what is validated and kept.
+        batch_size: the number of rows in an update.
+        max_epochs: the most passes over the rows.
+        patience: the look-ahead: training ends after this many epochs without progress.
+        mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
+            for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
+        questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
+            asked later for what it was trained on.
+        validation_masks: how many masks an unlimited model averages after each epoch.
+        evaluation_masks: how many it averages at the end, to choose among its best epochs.
+        seed: the seed of the order of rows, of questions and of dropout.
+    """
+
+    optimizer: str = "adamw"
+    learning_rate: float | None = None
+    schedule: str = "constant"
+    epsilon: float | None = None
+    momentum: float | None = None
+    weight_decay: float = 0.0
+    clip: float | None = None
+    average: float | None = None
+    batch_size: int = 100
+    max_epochs: int = 500
+    patience: int = 30
+    mask_for: Literal["update", "row"] = "update"
+    questions: float = 0.5
+    validation_masks: int = 4
+    evaluation_masks: int = 16
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("mask_for", ("update", "row"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"'{name}' should be one of {', '.join(choices)}, not {getattr(self, name)!r}.")
+        whole = {
+            "batch_size": 1,
+            "max_epochs": 0,
+            "patience": 1,
+            "validation_masks": 1,
+            "evaluation_masks": 1,
+            "seed": 0,
+        }
+        for name, least in whole.items():
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+                raise ValueError(f"'{name}' should be a whole number, at least {least}, not {number!r}.")
+        ranges: list[tuple[tuple[str, ...], Callable[[float], bool], str]] = [
+            (("learning_rate", "epsilon", "clip"), lambda value: value > 0, "above 0, or None"),
+            (("momentum", "average"), lambda value: 0 <= value < 1, "from 0 to below 1, or None"),
+            (("weight_decay",), lambda value: value >= 0, "at least 0"),
+            (("questions",), lambda value: 0 <= value <= 1, "from 0 to 1"),
+        ]
+        for names, allowed, words in ranges:
+            for name in names:
+                value = getattr(self, name)
+                number = isinstance(value, (int, float, np.number)) and math.isfinite(value)
+                if not (number and allowed(value)) and not (value is None and words.endswith("None")):
+                    raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
+
+
+def learning_rate_at(schedule: str, update: int, updates: int) -> float:
+    """What the learning rate is multiplied with at an update of so many: a function, so that nothing is to be kept.
+
+    Example:
+        >>> [learning_rate_at("linear", update, 4) for update in range(4)]
+        [1.0, 0.75, 0.5, 0.25]
+    """
+    return SCHEDULES[schedule](min(update / max(updates, 1), 1.0))
+
+
+def make_optimizer(
+    parameters: Mapping[str, nn.Parameter],
+    name: str,
+    learning_rate: float | None = None,
+    epsilon: float | None = None,
+    momentum: float | None = None,
+    weight_decay: float = 0.0,
+) -> torch.optim.Optimizer:
+    """An optimiser by name, fused where torch has that; biases (vectors named b or c) are not decayed."""
+    kind, default_rate, default_epsilon, momentum_name = OPTIMIZERS[name]
+    options: dict[str, Any] = {"lr": default_rate if learning_rate is None else learning_rate}
+    if default_epsilon is not None:
+        options["eps"] = default_epsilon if epsilon is None else epsilon
+    elif epsilon is not None:
+        raise ValueError(f"'epsilon' is nothing that {name} has; leave it out.")
+    if momentum_name is not None:
+        value = MOMENTUM[momentum_name] if momentum is None else momentum
+        options[momentum_name] = (value, 0.999) if momentum_name == "betas" else value
+    elif momentum is not None:
+        raise ValueError(f"'momentum' is nothing that {name} has; leave it out.")
+    options["foreach" if name == "adadelta" else "fused"] = True
+    biases = [value for key, value in parameters.items() if key[0] in "bc"]
+    matrices = [value for key, value in parameters.items() if key[0] not in "bc"]
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": biases, "weight_decay": 0.0}]
+    optimizer: torch.optim.Optimizer = kind(groups, **options)
+    for group in optimizer.param_groups:
+        group["initial_lr"] = group["lr"]
+    return optimizer

@@ -1,0 +1,320 @@
+"""The command line, as a person would type it: what it prints, what it leaves, and what its exit code says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from made.cli import app
+from made.parameters import PARAMETERS
+
+MADE_COMMAND = [sys.executable, "-c", "from made.cli import app; app()"]
+FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2"]
+
+
+def run(*arguments, code: int = 0):
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    if isinstance(result.exception, Exception) and code != 1:
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def run_json(*arguments):
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with a table of text, numbers and holes, and a model of it."""
+    path = tmp_path_factory.mktemp("cli")
+    generator = np.random.default_rng(0)
+    species = generator.choice(["cat", "dog, big", 'say "hi"'], size=120)
+    weight = [
+        f"{4 + 5 * (kind != 'cat') + value:.2f}" for kind, value in zip(species, generator.random(120), strict=True)
+    ]
+    table = pa.table(
+        {
+            "species, kind": species,
+            "weight": pa.array([None if i % 9 == 0 else float(w) for i, w in enumerate(weight)]),
+            "legs": pa.array([None if i % 7 == 0 else int(n) for i, n in enumerate(generator.integers(3, 5, 120))]),
+        }
+    )
+    pyarrow.csv.write_csv(table, path / "animals.csv")
+    pyarrow.parquet.write_table(table, path / "animals.parquet")
+    run("fit", path / "animals.csv", "--out", path / "model", *FAST, "--quiet")
+    return path
+
+
+@pytest.mark.parametrize(
+    "command", ["fit", "evaluate", "score", "sample", "impute", "explain", "info", "demo", "data list"]
+)
+def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -> None:
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys\nfrom made.cli import app\ntry: app()\n"
+            "finally: assert not {'torch', 'sklearn', 'pyarrow'} & set(sys.modules)",
+            *command.split(),
+            "--help",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert {"--json", "--quiet"} <= set(re.findall(r"--[a-z-]+", result.stdout))
+    if command not in ("info", "data list"):
+        assert "--seed" in result.stdout
+    if command == "fit":
+        for name, parameter in PARAMETERS.items():
+            option = {"random_state": "seed"}.get(name, name).replace("_", "-")
+            assert f"--{option}" in result.stdout, name
+            assert parameter.help
+
+
+def test_fit_leaves_a_model_and_pictures(home) -> None:
+    files = {file.name for file in (home / "model").iterdir()}
+    assert files >= {"config.json", "model.safetensors", "manifest.json", "history.jsonl", "README.md"}
+    assert (home / "model" / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    lines = [json.loads(line) for line in (home / "model" / "history.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [0, 1]
+    facts = run_json("info", home / "model")
+    assert facts["finished"] is True
+    assert facts["epochs"] == 2
+    assert facts["parameters"] > 0
+    assert [column["name"] for column in facts["columns"]] == ["species, kind", "weight", "legs"]
+    assert [column["kind"] for column in facts["columns"]] == ["categorical", "numeric", "binary"]
+    assert "finished" in run("info", home / "model").stdout
+
+
+@pytest.mark.parametrize("name", ["animals.csv", "animals.parquet"])
+def test_evaluate_says_how_likely_rows_are(home, name) -> None:
+    facts = run_json("evaluate", home / "model", home / name)
+    assert facts.keys() >= {"nll", "ci95", "rows", "masks", "bits_per_column"}
+    assert facts["rows"] == 120
+    assert facts["masks"] == 2
+    assert facts["bits_per_column"] == pytest.approx(facts["nll"] / np.log(2) / 3)
+    scores = run_json("score", home / "model", home / name)["log_prob"]
+    assert -np.mean(scores) == pytest.approx(facts["nll"], abs=1e-5)
+    assert re.search(r"NLL [\d.]+ ± [\d.]+ \(95 %\) nats", run("evaluate", home / "model", home / name).stdout)
+    assert run_json("evaluate", home / "model", home / name, "--masks", 5)["masks"] == 5
+    assert run("score", home / "model", home / name).stdout.splitlines()[0] == "log_prob"
+
+
+def test_standard_input_is_a_file_too(home) -> None:
+    text = (home / "animals.csv").read_bytes()
+    result = subprocess.run(
+        [*MADE_COMMAND, "evaluate", str(home / "model"), "-", "--json"], input=text, capture_output=True, check=True
+    )
+    assert json.loads(result.stdout)["nll"] == run_json("evaluate", home / "model", home / "animals.csv")["nll"]
+
+
+def test_samples_are_rows_of_the_table(home, tmp_path) -> None:
+    run("sample", home / "model", "-n", 50, "--out", tmp_path / "new.csv", "--seed", 3)
+    text = (tmp_path / "new.csv").read_text()
+    assert text.splitlines()[0] == '"species, kind",weight,legs'
+    for line in text.splitlines()[1:]:
+        assert re.fullmatch(r'(cat|"dog, big"|"say ""hi"""),-?[\d.e+-]+,[34]', line), line
+    assert run("sample", home / "model", "-n", 50, "--seed", 3).stdout == text
+    assert run("sample", home / "model", "-n", 50, "--seed", 4).stdout != text
+    facts = run_json("sample", home / "model", "-n", 4, "--given", '"species, kind=dog, big", legs=4')
+    assert facts["columns"] == ["species, kind", "weight", "legs"]
+    assert [row[0] for row in facts["rows"]] == ["dog, big"] * 4
+    assert [row[2] for row in facts["rows"]] == [4] * 4
+    run("sample", home / "model", "-n", 5, "--out", tmp_path / "new.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "new.parquet").num_rows == 5
+
+
+def test_holes_are_filled(home, tmp_path) -> None:
+    before = pyarrow.csv.read_csv(home / "animals.csv").to_pylist()
+    for strategy in ("sample", "mode", "mean"):
+        run("impute", home / "model", home / "animals.csv", "--out", tmp_path / "full.csv", "--strategy", strategy)
+        after = pyarrow.csv.read_csv(tmp_path / "full.csv").to_pylist()
+        for old, new in zip(before, after, strict=True):
+            assert all(value is not None for value in new.values())
+            assert all(new[name] == value for name, value in old.items() if value is not None)
+    run("impute", home / "model", home / "animals.csv", "--out", tmp_path / "many.csv", "--draws", 2)
+    assert (tmp_path / "many-1.csv").read_text() != (tmp_path / "many-2.csv").read_text()
+    assert "needs" in run("impute", home / "model", home / "animals.csv", "--draws", 2, code=2).stderr
+
+
+def test_the_oddest_rows_are_explained(home, tmp_path) -> None:
+    facts = run_json("explain", home / "model", home / "animals.csv", "--top", 5)["rows"]
+    assert len(facts) == 5
+    scores = run_json("score", home / "model", home / "animals.csv")["log_prob"]
+    assert [fact["row"] for fact in facts] == np.argsort(scores, kind="stable")[:5].tolist()
+    for fact in facts:
+        values = list(fact["surprise"].values())
+        assert values == sorted(values, reverse=True)
+        assert sum(values) >= fact["nll"] - 1e-4
+    run("explain", home / "model", home / "animals.csv", "--out", tmp_path / "all.csv")
+    assert pyarrow.csv.read_csv(tmp_path / "all.csv").shape == (120, 3)
+    assert "oddest" in run("explain", home / "model", home / "animals.csv").stdout
+
+
+def test_named_sets_bring_their_own_validation_rows(tmp_path) -> None:
+    facts = run_json("fit", "digits", "--out", tmp_path / "model", *FAST, "--masks", "4")
+    assert facts["finished"]
+    assert run_json("info", tmp_path / "model")["valid_rows"] == 300
+    assert (tmp_path / "model" / "samples.png").exists()
+    assert run_json("evaluate", tmp_path / "model", "digits")["rows"] == 300
+    assert run_json("evaluate", tmp_path / "model", "digits:train")["rows"] == 1197
+    names = [each["name"] for each in json.loads(run("data", "list", "--json").stdout)]
+    assert names[0] == "digits"
+    assert "binarized_mnist" in names
+    assert run_json("data", "get", "digits")["columns"] == 64
+
+
+def test_parameters_come_from_options_before_a_file(home, tmp_path) -> None:
+    (tmp_path / "recipe.toml").write_text(
+        'hidden_sizes = [6, 6]\nmax-epochs = 1\noptimizer = "adadelta"\nresidual = true\n'
+    )
+    run("fit", home / "animals.csv", "--out", tmp_path / "model", "--config", tmp_path / "recipe.toml",
+        "--max-epochs", 2, "--no-direct", "--columns", "legs=numeric", "--quiet")  # fmt: skip
+    facts = run_json("info", tmp_path / "model")
+    settings = facts["settings"]
+    assert settings["hidden_sizes"] == [6, 6]
+    assert settings["optimizer"] == "adadelta"
+    assert settings["residual"] is True
+    assert settings["direct"] is False
+    assert facts["epochs"] == 2
+    assert facts["columns"][2]["kind"] == "numeric"
+    (tmp_path / "wrong.toml").write_text("layers = 3\n")
+    wrong = run("fit", "digits", "--out", tmp_path / "x", "--config", tmp_path / "wrong.toml", code=2)
+    assert "'layers'" in wrong.stderr
+
+
+def test_what_out_holds_is_gone_on_with_replaced_or_refused(home, tmp_path) -> None:
+    data, out = home / "animals.csv", tmp_path / "model"
+    run("fit", data, "--out", out, *FAST, "--resume", "--quiet")  # nothing there: start
+    refused = run("fit", data, "--out", out, *FAST, code=2)
+    assert "--resume" in refused.stderr
+    before = (out / "model.safetensors").read_bytes()
+    done = run("fit", data, "--out", out, "--resume")
+    assert "is finished" in done.stderr
+    assert (out / "model.safetensors").read_bytes() == before
+    run("fit", data, "--out", out, "--resume", "--max-epochs", 4, "--quiet")
+    assert run_json("info", out)["epochs"] == 4
+    run("fit", data, "--out", tmp_path / "whole", *FAST, "--max-epochs", 4, "--quiet")
+    assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+    other = run("fit", data, "--out", out, "--resume", "--max-epochs", 6, "--dropout", 0.5, code=2)
+    assert "dropout" in other.stderr
+    run("fit", data, "--out", out, *FAST, "--overwrite", "--quiet")
+    assert run_json("info", out)["epochs"] == 2
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    run("fit", data, "--out", tmp_path / "mine", "--overwrite", code=2)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
+    out = tmp_path / "model"
+    arguments = ["fit", str(home / "animals.csv"), "--out", str(out), "--hidden-sizes", "8"]
+    process = subprocess.Popen([*MADE_COMMAND, *arguments, "--max-epochs", "100000"], stderr=subprocess.PIPE, text=True)
+    while not (out / "manifest.json").exists():
+        assert process.poll() is None
+    process.send_signal(2)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"made fit {home / 'animals.csv'} --out {out} --resume" in said
+    assert "Traceback" not in said
+    facts = run_json("info", out)
+    assert facts["finished"] is False
+    assert run_json("evaluate", out, home / "animals.csv")["rows"] == 120
+    run("fit", home / "animals.csv", "--out", out, "--resume", "--max-epochs", facts["epochs"] + 1, "--quiet")
+    assert run_json("info", out)["finished"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["fit"], 2, "DATA"),
+        (["fit", "digits", "--out", "X", "--speed", "5"], 2, "--speed"),
+        (["fit", "digits", "--out", "X", "--hidden-sizes", "many"], 2, "--hidden-sizes"),
+        (["fit", "digits", "--out", "X", "--masks", "few"], 2, "--masks"),
+        (["fit", "digits", "--out", "X", "--dropout", "2"], 2, "dropout"),
+        (["fit", "digits", "--out", "X", "--optimizer", "lion"], 2, "optimizer"),
+        (["fit", "digits", "--out", "X", "--image", "7x7"], 2, "--image"),
+        (["fit", "digits", "--out", "X", "--resume", "--overwrite"], 2, "exclude"),
+        (["fit", "nothing", "--out", "X"], 3, "neither a file nor a named set"),
+        (["fit", "nothing.csv", "--out", "X"], 3, "does not exist"),
+        (["fit", "digits:last", "--out", "X"], 3, "last"),
+        (["fit", "EMPTY.csv", "--out", "X"], 3, "EMPTY.csv"),
+        (["fit", "digits", "--out", "X", "--optimizer", "sgd", "--learning-rate", "1e37"], 5, "not finite"),
+        (["info", "NOTHING"], 4, "no such folder"),
+        (["evaluate", "MODEL", "WRONG.csv"], 3, "horse"),
+        (["evaluate", "MODEL", "LACKS.csv"], 3, "legs"),
+        (["evaluate", "MODEL", "animals.csv", "--given", "wings"], 2, "wings"),
+        (["sample", "MODEL", "--given", "legs"], 2, "--given"),
+        (["sample", "MODEL", "--given", "legs=hundred"], 3, "hundred"),
+        (["sample", "MODEL", "--temperature", "0"], 2, "--temperature"),
+        (["sample", "MODEL", "-n", "0"], 2, "--count"),
+        (["impute", "MODEL", "animals.csv", "--strategy", "guess"], 2, "--strategy"),
+        (["evaluate", "DAMAGED", "animals.csv"], 4, "SHA-256"),
+        (["data", "get", "nothing"], 3, "nothing"),
+        (["data", "list", "--speed"], 2, "--speed"),
+    ],
+)
+def test_every_error_is_a_sentence_and_a_code(home, tmp_path, monkeypatch, arguments, code, said) -> None:
+    for file in ("animals.csv",):
+        (tmp_path / file).write_bytes((home / file).read_bytes())
+    (tmp_path / "EMPTY.csv").write_text("")
+    (tmp_path / "WRONG.csv").write_text('"species, kind",weight,legs\nhorse,5,4\n')
+    (tmp_path / "LACKS.csv").write_text('"species, kind",weight\ncat,5\n')
+    for name in ("MODEL", "DAMAGED"):
+        (tmp_path / name).mkdir()
+        for file in (home / "model").iterdir():
+            content = file.read_bytes()
+            if name == "DAMAGED" and file.name == "config.json":
+                content = content.replace(b'"seed": 0', b'"seed": 1')
+            (tmp_path / name / file.name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == code, result.output
+    assert said in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.output
+    if code in (2, 3):
+        assert not (tmp_path / "X").exists()
+
+
+def test_a_closed_pipe_is_no_error(home) -> None:
+    command = (
+        " ".join(MADE_COMMAND[:2]) + f" 'from made.cli import app; app()' sample {home / 'model'} -n 20000 | head -1"
+    )
+    result = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert result.stdout.startswith('"species, kind"')
+    assert "Traceback" not in result.stderr
+
+
+def test_no_colour_where_none_is_wanted(home) -> None:
+    result = subprocess.run(
+        [*MADE_COMMAND, "explain", str(home / "model"), str(home / "animals.csv")],
+        capture_output=True,
+        env=os.environ | {"NO_COLOR": "1", "FORCE_COLOR": "1"},
+        check=True,
+    )
+    assert not re.search(rb"\x1b\[([0-9;]*;)?(3[0-8]|9[0-7])", result.stdout)  # a colour; bold and italic are none
+
+
+def test_the_version_is_printed() -> None:
+    assert re.fullmatch(r"made \d+\.\d+\.\d+\n", run("--version").stdout)
+
+
+def test_the_console_script_is_there() -> None:
+    script = Path(sys.prefix) / "bin" / "made"
+    if not script.exists():
+        pytest.skip("made is not installed in this environment")
+    assert "Turn a table" in subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
