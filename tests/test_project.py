@@ -39,12 +39,14 @@ def test_every_version_is_exact() -> None:
             assert distribution.version.partition("+")[0] == pinned.get(name), name
 
 
-def test_the_readme_runs() -> None:
-    """Every Python block of the README, as it is printed, but for the length of training."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    assert blocks
-    for block in blocks:
-        exec(compile(re.sub(r"max_epochs=\d+", "max_epochs=2", block), "README.md", "exec"), {})
+def test_the_readme_runs(tmp_path, monkeypatch) -> None:
+    """Every Python block of the README and of the docs, as it is printed, but for the length of training."""
+    monkeypatch.chdir(tmp_path)
+    for path in (ROOT / "README.md", ROOT / "docs" / "engine.md"):
+        blocks = re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
+        assert blocks
+        for block in blocks:
+            exec(compile(re.sub(r"max_epochs=\d+", "max_epochs=2", block), path.name, "exec"), {})
 
 
 def test_importing_the_package_does_not_import_torch() -> None:

@@ -1,0 +1,82 @@
+"""Where the time of an epoch goes: `python -m benchmarks.training`, with MADE_DATA, trains 1 x 500 on adult.
+
+Everything that is not the network's passes, forward and back, or the optimiser's step is what this package adds: order,
+batches, masks, checks. It should be less than a fifth.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import json
+import pstats
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import made.training
+from made import Connectivities, Network
+from made.datasets import load
+from made.recipe import Recipe
+from made.training import Trainer
+
+
+def measure(masks: int | None, epochs: int) -> dict[str, Any]:
+    """The share of each part in the time of an epoch, the median over epochs."""
+    data = load("adult")
+    family = Connectivities(123, (500,), masks=masks, ordering="random")
+    trainer = Trainer(
+        Network(123, family, direct=True), data.train, data.valid, Recipe(optimizer="adadelta", max_epochs=epochs)
+    )
+    spent: dict[str, float] = defaultdict(float)
+
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent[name] += time.perf_counter() - begin
+
+        return run
+
+    kept = made.training.log_likelihood, made.training.log_prob, torch.Tensor.backward
+    made.training.log_likelihood = timed("forward", kept[0])
+    made.training.log_prob = timed("validation", kept[1])
+    torch.Tensor.backward = timed("backward", kept[2])
+    trainer.optimizer.step = timed("optimiser", trainer.optimizer.step)
+    rows, last = [], time.perf_counter()
+
+    def report(epoch: object) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        rows.append({"seconds": now - last, **{name: value / (now - last) for name, value in spent.items()}})
+        spent.clear()
+        last = time.perf_counter()
+
+    try:
+        trainer.run(report=report)
+    finally:
+        made.training.log_likelihood, made.training.log_prob, torch.Tensor.backward = kept
+    rows = rows[1:]  # the first epoch warms up
+    result = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+    inside = [sum(value for name, value in row.items() if name != "seconds") for row in rows]
+    return {"masks": masks or "unlimited", **result, "inside": statistics.median(inside), "least": min(inside)}
+
+
+def main() -> None:
+    """Print a line of JSON for one mask, sixteen, and unlimited ones; with `--profile`, the functions by time."""
+    for masks in (1, 16, None):
+        print(json.dumps({name: round(v, 3) if isinstance(v, float) else v for name, v in measure(masks, 11).items()}))
+    if "--profile" in sys.argv:
+        profile = cProfile.Profile()
+        profile.runcall(measure, 1, 6)
+        pstats.Stats(profile).sort_stats("cumulative").print_stats(30)
+
+
+if __name__ == "__main__":
+    main()
