@@ -10,12 +10,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+import torch
 from typer.testing import CliRunner
 
+from made import MADE
 from made.cli import app
 from made.parameters import PARAMETERS
 
@@ -219,21 +223,61 @@ def test_what_out_holds_is_gone_on_with_replaced_or_refused(home, tmp_path) -> N
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
 
+def test_what_is_overwritten_stays_until_all_is_found_right(home, tmp_path) -> None:
+    out = tmp_path / "model"
+    run("fit", home / "animals.csv", "--out", out, *FAST, "--quiet")
+    before = run_json("info", out)
+    (tmp_path / "bad.csv").write_text("a\nb,c\n")
+    run("fit", tmp_path / "nothing.csv", "--out", out, "--overwrite", code=3)
+    run("fit", tmp_path / "bad.csv", "--out", out, "--overwrite", code=3)
+    run("fit", home / "animals.csv", "--out", out, "--overwrite", "--dropout", 3, code=2)
+    assert run_json("info", out) == before
+
+
+def test_an_untrained_model_can_be_trained(home, tmp_path) -> None:
+    out = tmp_path / "model"
+    run("fit", home / "animals.csv", "--out", out, *FAST, "--max-epochs", 0, "--quiet")
+    assert run_json("sample", out, "-n", 3)["columns"]
+    run("fit", home / "animals.csv", "--out", out, "--max-epochs", 2, "--resume", "--quiet")
+    run("fit", home / "animals.csv", "--out", tmp_path / "whole", *FAST, "--quiet")
+    assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "torch", "objects"])
+def test_models_of_any_container_are_sampled(tmp_path, container) -> None:
+    frame = pd.DataFrame({"a": ["x", "y"] * 20, "2021": [1.5, 2.5, 3.5, 0.1] * 10})
+    rows = {
+        "pandas": frame,
+        "polars": pl.from_pandas(frame),
+        "torch": torch.tensor([[0.0, 1.0], [1.0, 0.0]] * 20),
+        "objects": frame.to_numpy(dtype=object),
+    }[container]
+    MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=2).fit(rows).save(tmp_path / "model")
+    lines = run("sample", tmp_path / "model", "-n", 4, "--seed", 0).stdout.splitlines()
+    assert len(lines) == 5
+    assert lines[0] == ("a,2021" if container in ("pandas", "polars") else "x0,x1")
+    assert len(run_json("sample", tmp_path / "model", "-n", 4)["rows"]) == 4
+    if container == "pandas":
+        drawn = run_json("sample", tmp_path / "model", "-n", 4, "--given", "2021=1.5")["rows"]
+        assert [row[1] for row in drawn] == [1.5] * 4
+
+
 def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
     out = tmp_path / "model"
     arguments = ["fit", str(home / "animals.csv"), "--out", str(out), "--hidden-sizes", "8"]
+    arguments += ["--valid", str(home / "animals.csv")]
     process = subprocess.Popen([*MADE_COMMAND, *arguments, "--max-epochs", "100000"], stderr=subprocess.PIPE, text=True)
-    while not (out / "manifest.json").exists():
+    while not list(out.glob("checkpoint-*")):
         assert process.poll() is None
     process.send_signal(2)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"made fit {home / 'animals.csv'} --out {out} --resume" in said
+    assert f"made fit {home / 'animals.csv'} --out {out} --valid {home / 'animals.csv'} --resume" in said
     assert "Traceback" not in said
     facts = run_json("info", out)
     assert facts["finished"] is False
     assert run_json("evaluate", out, home / "animals.csv")["rows"] == 120
-    run("fit", home / "animals.csv", "--out", out, "--resume", "--max-epochs", facts["epochs"] + 1, "--quiet")
+    run(*arguments[:4], *arguments[6:], "--resume", "--max-epochs", facts["epochs"] + 1, "--quiet")
     assert run_json("info", out)["finished"] is True
 
 
@@ -243,7 +287,11 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
         (["fit"], 2, "DATA"),
         (["fit", "digits", "--out", "X", "--speed", "5"], 2, "--speed"),
         (["fit", "digits", "--out", "X", "--hidden-sizes", "many"], 2, "--hidden-sizes"),
+        (["fit", "digits", "--out", "X", "--hidden-sizes", "0"], 2, "hidden_sizes"),
         (["fit", "digits", "--out", "X", "--masks", "few"], 2, "--masks"),
+        (["fit", "digits", "--out", "X", "--device", "abacus"], 2, "device"),
+        (["fit", "digits", "--out", "X", "--columns", "foo=numeric"], 2, "foo"),
+        (["fit", "digits", "--out", "X", "--columns", "x1=odd"], 2, "odd"),
         (["fit", "digits", "--out", "X", "--dropout", "2"], 2, "dropout"),
         (["fit", "digits", "--out", "X", "--optimizer", "lion"], 2, "optimizer"),
         (["fit", "digits", "--out", "X", "--image", "7x7"], 2, "--image"),
@@ -261,6 +309,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
         (["sample", "MODEL", "--given", "legs=hundred"], 3, "hundred"),
         (["sample", "MODEL", "--temperature", "0"], 2, "--temperature"),
         (["sample", "MODEL", "-n", "0"], 2, "--count"),
+        (["sample", "MODEL", "--seed", "5000000000"], 2, "--seed"),
         (["impute", "MODEL", "animals.csv", "--strategy", "guess"], 2, "--strategy"),
         (["evaluate", "DAMAGED", "animals.csv"], 4, "SHA-256"),
         (["data", "get", "nothing"], 3, "nothing"),

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from made import MADE, store
-from made.errors import ModelError
+from made.errors import ModelError, QuestionError
+from made.model import begin_run
 from made.store import Folder, commit, read_tensors, replace_folder, tensors_file
 
 ROWS = np.random.default_rng(0).integers(2, size=(40, 1)).repeat(3, axis=1)
@@ -139,7 +140,7 @@ def test_weights_that_are_not_finite_are_refused(folder, tmp_path) -> None:
     copy = tmp_path / "copy"
     files = {name: (folder / name).read_bytes() for name in Folder.open(folder).files}
     commit(copy, files | {"model.safetensors": tensors_file(tensors)}, finished=True)
-    with pytest.raises(ModelError, match="not finite"):
+    with pytest.raises(ModelError, match="not of finite numbers"):
         MADE.load(copy)
 
 
@@ -202,3 +203,112 @@ def test_only_models_are_replaced(tmp_path) -> None:
     replace_folder(tmp_path / "empty", {"a": b"one"})
     replace_folder(tmp_path / "empty", {"b": b"two"})
     assert Folder.open(tmp_path / "empty").files == {"b"}
+
+
+def with_checkpoint(folder, target, change):
+    """An unfinished folder, whose checkpoint was changed, with every digest right."""
+    source = next(folder.glob("checkpoint-*"))
+    tensors, facts = read_tensors(source)
+    change(tensors, facts)
+    commit(target, {source.name: tensors_file(tensors, facts)}, finished=False)
+    return target
+
+
+def set_parameter(name, value):
+    return lambda tensors, facts: facts["config"]["parameters"].__setitem__(name, value)
+
+
+def set_state(name, value):
+    return lambda tensors, facts: facts["state"].__setitem__(name, value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_parameter("activation", "foo"),
+        set_parameter("dtype", "nn"),
+        set_parameter("dropout", "x"),
+        set_parameter("hidden_sizes", [10**9]),
+        set_parameter("masks", 10**30),
+        set_state("update", "x"),
+        set_state("update", -5),
+        set_state("update", 10**9),
+        set_state("loss", "x"),
+        set_state("waited", None),
+        set_state("seconds", "q"),
+        set_state("finalists", [[float("nan"), 0]]),
+        set_state("history", [{"number": "x"}]),
+        lambda tensors, facts: [tensors.pop(name) for name in list(tensors) if name.startswith("weights.")],
+        lambda tensors, facts: [tensors.pop(name) for name in list(tensors) if name.startswith("average.")],
+        lambda tensors, facts: [tensors.pop(name) for name in list(tensors) if name.startswith("optimizer.")],
+        lambda tensors, facts: tensors.update({"optimizer.zz.exp": torch.zeros(3)}),
+        lambda tensors, facts: tensors["weights.c"].fill_(torch.nan),
+        lambda tensors, facts: tensors["best0.c"].fill_(torch.inf),
+        lambda tensors, facts: tensors.update({name: tensor.double() for name, tensor in tensors.items()}),
+        lambda tensors, facts: tensors.update({"weights.c": tensors["weights.c"].to(torch.float8_e5m2)}),
+        lambda tensors, facts: facts.pop("config"),
+    ],
+)
+def test_a_checkpoint_is_not_believed(folder, tmp_path, change) -> None:
+    """It is refused when it is loaded, or at the latest when it is gone on from."""
+    copy = with_checkpoint(folder, tmp_path / "copy", change)
+    with pytest.raises(ModelError):  # noqa: PT012
+        MADE.load(copy)
+        MADE(hidden_sizes=(4,), max_epochs=2, evaluation_masks=2, random_state=0).fit(ROWS, resume_from=copy)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "history.jsonl"])
+def test_a_file_that_the_manifest_does_not_name_does_not_count(folder, tmp_path, name) -> None:
+    files = {each: (folder / each).read_bytes() for each in Folder.open(folder).files}
+    commit(tmp_path / "copy", {each: content for each, content in files.items() if each != name}, finished=True)
+    (tmp_path / "copy" / name).write_bytes(files[name])
+    with pytest.raises(ModelError, match=f"has no {name}"):
+        MADE.load(tmp_path / "copy")
+
+
+def test_weights_of_another_precision_are_refused(folder, tmp_path) -> None:
+    tensors, _ = read_tensors(folder / "model.safetensors")
+    files = {name: (folder / name).read_bytes() for name in Folder.open(folder).files}
+    large = {name: 1e300 * tensor.double() for name, tensor in tensors.items()}
+    commit(tmp_path / "copy", files | {"model.safetensors": tensors_file(large)}, finished=True)
+    with pytest.raises(ModelError, match="of another precision"):
+        MADE.load(tmp_path / "copy")
+    broken = rewrite(folder, tmp_path / "text", **{"history.jsonl": lambda content: b"\xff\xfe" + content})
+    with pytest.raises(ModelError):
+        MADE.load(broken)
+
+
+def test_all_files_have_the_same_permissions(folder) -> None:
+    assert len({file.stat().st_mode for file in folder.iterdir()}) == 1
+
+
+def test_a_model_is_replaced_at_once(folder, tmp_path) -> None:
+    """Where the system can let two folders change places, there is no moment without a model."""
+    model = MADE.load(folder)
+    model.save(tmp_path / "model")
+    (tmp_path / ".model.part-left-by-a-kill").mkdir()
+    first = (tmp_path / "model").stat().st_ino
+    model.save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_ino != first
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+    MADE.load(tmp_path / "model")
+
+
+def test_a_run_that_has_only_begun_is_started_again(tmp_path) -> None:
+    """Killed between the first file and the first checkpoint."""
+    begin_run(tmp_path / "run", None, None)
+    (tmp_path / "run" / "history.jsonl").write_text("")
+    with pytest.raises(ModelError, match="only just begun"):
+        MADE.load(tmp_path / "run")
+    model = MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=2, random_state=0)
+    model.fit(ROWS, resume_from=tmp_path / "run")
+    assert MADE.load(tmp_path / "run").n_epochs_ == 1
+
+
+def test_one_process_at_a_time_trains_in_a_folder(tmp_path) -> None:
+    model = MADE(hidden_sizes=(4,), max_epochs=1, random_state=0)
+    (tmp_path / "run").mkdir()
+    with store.only_writer(tmp_path / "run"), pytest.raises(QuestionError, match="by another process"):
+        model.fit(ROWS, resume_from=tmp_path / "run")
+    model.fit(ROWS, resume_from=tmp_path / "run")
+    assert not (tmp_path / "run" / ".lock").exists()

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
@@ -43,7 +43,7 @@ from made.progress import TensorBoard, bar
 from made.recipe import Recipe
 from made.sampling import sample
 from made.schema import Kinds, Schema
-from made.store import check_replaceable, commit, is_model, replace_folder
+from made.store import check_replaceable, commit, is_begun, only_writer, replace_folder
 from made.table import Table
 from made.training import Epoch, Trainer
 
@@ -138,13 +138,13 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        hidden_sizes: Sequence[int] = (256, 256),
+        hidden_sizes: Sequence[int] = (256,),
         masks: int | Literal["unlimited"] = "unlimited",
         resample: str = "both",
         ordering: str = "random",
         activation: str = "relu",
         direct: bool = True,
-        conditioning: bool = True,
+        conditioning: bool = False,
         residual: bool = False,
         dropout: float = 0.1,
         initialization: str = "glorot",
@@ -154,7 +154,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         epsilon: float | None = None,
         momentum: float | None = None,
         weight_decay: float = 0.01,
-        clip: float | None = None,
+        clip: float | None = 1.0,
         average: float | None = 0.99,
         batch_size: int | Literal["auto"] = "auto",
         max_epochs: int = 500,
@@ -226,40 +226,74 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             y: not used.
             X_valid: rows to choose the epoch by; unless told, ``validation_fraction`` of X.
             resume_from: a folder in which the state of training is kept as it goes, to go on from exactly, with the
-                same rows and parameters (``max_epochs`` and ``patience`` may grow); in the end, it holds the model.
-                Nothing there: training starts. Finished: the model is loaded.
+                same rows and parameters (``max_epochs`` may grow, unless patience has ended it); in the end, it holds
+                the model. Nothing there: training starts. Finished: the model is loaded.
         """
+        return self._fit(X, X_valid, None if resume_from is None else Path(resume_from))
+
+    def _fit(self, X: Any, X_valid: Any, folder: Path | None, overwrite: bool = False) -> MADE:
+        """:meth:`fit`; to overwrite is to start anew, after all was found right, in a folder that has a model."""
         self._validate_params()
         table = Table.of(X)
         valid_table = None if X_valid is None else Table.of(X_valid)
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = len(table.columns)
         together = table if valid_table is None else table.with_rows_of(valid_table)
-        schema = Schema.infer(together, self.columns)
+        try:
+            schema = Schema.infer(together, self.columns)
+        except DataError:
+            raise
+        except ValueError as error:
+            raise InvalidParameterError(f"The 'columns' parameter of MADE: {error}") from None
         codes = schema.encode(table)
         valid = None if valid_table is None else schema.encode(valid_table)
-        folder = None if resume_from is None else Path(resume_from)
-        before, state = open_model(folder) if folder is not None and is_model(folder) else (None, None)
+        go_on = folder is not None and not overwrite and is_begun(folder)
+        before, state = open_model(cast(Path, folder)) if go_on else (None, None)
         seed = before.config.seed if before is not None and self.random_state is None else self._seed()
         if valid is None:
             codes, valid = self._split(codes, seed)
         count = 0 if valid is None else len(valid)
         data = Data(rows=len(codes), valid_rows=count, sha256=data_digest(codes, valid))
-        config = new_config(self._stored_parameters(seed), seed, schema, _container(table), data)
+        config = new_config(self._stored_parameters(seed, schema), seed, schema, _container(table), data)
         self._template: Table | None = table.template()
-        if folder is not None:
-            if before is not None:
-                _check_same(before.config, config, folder)
-                grown = config.parameters["max_epochs"] > before.config.parameters["max_epochs"]
-                if before.finished and not (grown and state is not None):
-                    self._state = state
-                    return self._take(before)
-            check_replaceable(folder)
-            begin_run(folder, before, state)
+        if folder is not None and before is not None:
+            _check_same(before.config, config, folder)
+            grown = config.parameters["max_epochs"] > before.config.parameters["max_epochs"]
+            if before.finished and not (grown and state is not None):
+                self._state = state
+                return self._take(before)
         network = config.network().to(self.device)
-        trainer = Trainer(network, codes, valid, self._recipe(config), state)
-        self._run(trainer, config, schema, folder)
+        try:
+            trainer = Trainer(network, codes, valid, self._recipe(config), state)
+        except DataError:
+            raise
+        except (ValueError, RuntimeError, TypeError) as error:
+            if state is None:
+                raise
+            raise ModelError(f"{folder}: its checkpoint cannot be gone on from: {error}") from None
+        if folder is None:
+            self._run(trainer, config, schema, None)
+            return self
+        check_replaceable(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with only_writer(folder):
+            begin_run(folder, before, state)
+            self._run(trainer, config, schema, folder)
         return self
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        sizes = list(self.hidden_sizes)
+        if not all(isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > 0 for size in sizes):
+            raise InvalidParameterError(
+                "The 'hidden_sizes' parameter of MADE should be whole numbers, at least 1, one for each layer. Got "
+                f"{self.hidden_sizes!r} instead."
+            )
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidParameterError(f"The 'device' parameter of MADE: {self.device!r}: {reason}") from None
 
     def _run(self, trainer: Trainer, config: Config, schema: Schema, folder: Path | None) -> None:
         """Train; keep the state in the folder as it goes, and in the end the model."""
@@ -312,7 +346,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             An array of shape (rows,), in the network's own precision.
         """
         codes = self._codes(self._table(X))
-        flags = None if given is None else np.isin(np.arange(self.n_features_in_), [self._place(c) for c in given])
+        named = [given] if isinstance(given, (str, numbers.Integral)) else given
+        flags = None if given is None else np.isin(np.arange(self.n_features_in_), [self._place(c) for c in named])
         network = self.model_.network
         answer = log_prob(network, codes, given=flags, masks=self._masks())
         return answer.cpu().numpy()
@@ -459,7 +494,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         """A model from its folder; one whose training is not finished has the best weights so far."""
         model, state = open_model(folder)
         try:
-            estimator = cls(**model.config.parameters)
+            estimator = cls(**(model.config.parameters | {"device": "cpu"}))
             estimator._validate_params()
         except (TypeError, ValueError) as error:
             raise ModelError(f"{folder}: config.json is not what it should be: {error}") from None
@@ -487,9 +522,12 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         seed = int(check_random_state(chosen).randint(2**31 - 1))
         return torch.Generator(self.model_.network.c.device).manual_seed(seed)
 
-    def _stored_parameters(self, seed: int) -> dict[str, Any]:
+    def _stored_parameters(self, seed: int, schema: Schema) -> dict[str, Any]:
         """The parameters as JSON has them."""
         parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        if isinstance(self.columns, Mapping):  # JSON has no numbers as keys
+            kinds = {key if isinstance(key, str) else schema.names[key]: kind for key, kind in self.columns.items()}
+            parameters["columns"] = _plain(kinds)
         return parameters | {"random_state": seed}
 
     def _recipe(self, config: Config) -> Recipe:
@@ -502,7 +540,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
     def _split(self, codes: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Rows to train on, and rows to choose by, at least one, drawn by the seed."""
-        if self.validation_fraction == 0 or self.max_epochs == 0:
+        if self.validation_fraction == 0 or (self.max_epochs == 0 and len(codes) < 2):
             return codes, None
         if len(codes) < 2:
             raise DataError(
@@ -538,7 +576,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             if column not in names:
                 raise QuestionError(f"there is no column {column!r}: the columns are {', '.join(names[:20])}.")
             return names.index(column)
-        if not isinstance(column, (int, np.integer)) or not -len(names) <= column < len(names):
+        whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+        if not whole or not -len(names) <= column < len(names):
             raise QuestionError(f"a column is a name or a number from 0 to {len(names) - 1}, not {column!r}.")
         return int(column) % len(names)
 

@@ -136,6 +136,8 @@ def _open(path: Path) -> BinaryIO:
 
 def _standard_input() -> io.BytesIO:
     content, limit = io.BytesIO(), limit_bytes()
+    if sys.stdin is None:
+        raise DataError("standard input is closed.")
     while chunk := sys.stdin.buffer.read(CHUNK):
         content.write(chunk)
         if content.tell() > limit:
@@ -169,9 +171,9 @@ def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
     _check_utf8(handle, name)
 
     def parse(columns: list[str] | None = None, quoted: bool = False, threads: bool = True) -> pa.Table:
-        handle.seek(0)
+        # Not through Python: a thread that still reads when the program ends would abort it.
         return csv.read_csv(
-            pa.PythonFile(handle, mode="r"),  # which leaves ours open
+            pa.BufferReader(handle.getvalue()) if isinstance(handle, io.BytesIO) else pa.OSFile(str(handle.name)),
             csv.ReadOptions(block_size=_BLOCK, use_threads=threads),
             csv.ParseOptions(newlines_in_values=True),
             csv.ConvertOptions(include_columns=columns, strings_can_be_null=True, quoted_strings_can_be_null=quoted),

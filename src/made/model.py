@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from torch import Tensor
 
 import made
 from made.card import card
@@ -25,7 +24,7 @@ from made.errors import ModelError
 from made.field import Field as ColumnField
 from made.network import Network
 from made.schema import Schema
-from made.store import MANIFEST, Content, Folder, commit, is_model, parse_object, read_tensors, tensors_file
+from made.store import Content, Folder, commit, is_model, parse_object, read_tensors, tensors_file
 from made.training import Epoch, State, Trainer
 
 __all__ = ["Config", "Model", "checkpoint", "data_digest", "history_lines", "open_model"]
@@ -64,6 +63,8 @@ class Config(BaseModel):
         """The family of connectivities."""
         parameters = self.parameters
         masks = parameters["masks"]
+        if masks != "unlimited" and not (isinstance(masks, int) and masks < 2**31):
+            raise ModelError(f"'masks' should be a number below 2**31, or unlimited, not {masks!r}.")
         return Connectivities(
             len(self.columns),
             tuple(parameters["hidden_sizes"]),
@@ -136,73 +137,55 @@ class Model:
 def open_model(path: str | PathLike[str]) -> tuple[Model, State | None]:
     """A model from its folder, and the state of its training, if there is one to go on from.
 
-    A model whose training is not finished has the best weights so far.
+    A model whose training is not finished has the best weights so far. Whatever the files say is checked before it is
+    believed, and before memory is taken for it.
     """
     folder = Folder.open(path)
-    state: State | None = None
-    facts: dict[str, Any] | None = None
-    if folder.checkpoint is not None:
-        tensors, facts = read_tensors(folder.checkpoint)
-        if facts is None or not {"config", "state"} <= facts.keys():
-            raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.")
-        try:
-            state = State.of(facts["state"], tensors)
-        except (TypeError, KeyError, ValueError):
-            raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.") from None
-    if state is None or folder.finished:
-        config = _config(folder.json("config.json"), folder.path)
-        network = _checked_network(config, folder.path, folder.path / "model.safetensors")
-        history = _read_history(folder)
-    else:
-        config = _config((facts or {})["config"], folder.path)
-        network, history = _network_of(config, state, folder.path), state.history
-    network.eval()
-    return Model(config, config.schema_(), network, history, folder.finished), state
-
-
-def _config(content: Any, path: Path) -> Config:
     try:
-        config = Config.model_validate(content)
-        config.schema_()
-        config.connectivities()
+        return _open_model(folder)
     except ModelError:
         raise
     except ValidationError as error:
         first = error.errors()[0]
-        raise ModelError(f"{path}: config.json: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ModelError(f"{path}: config.json is not what it should be: {error}") from None
-    return config
+        raise ModelError(f"{path}: its config: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OverflowError, OSError) as error:
+        raise ModelError(f"{path} is not what it should be: {error}") from None
 
 
-def _checked_network(config: Config, path: Path, file: Path) -> Network:
-    """The network of a config, made only after the tensors in the file were found to have its shapes."""
-    try:
-        tensors, _ = read_tensors(file, config.shapes())
+def _open_model(folder: Folder) -> tuple[Model, State | None]:
+    state: State | None = None
+    if folder.checkpoint is not None:
+        tensors, facts = read_tensors(folder.checkpoint)
+        if facts is None or facts.keys() != {"config", "state"}:
+            raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.")
+        state = State.of(facts["state"], tensors)
+    if state is None or folder.finished:
+        config = Config.model_validate(folder.json("config.json"))
+        tensors, _ = read_tensors(folder.file("model.safetensors"), config.shapes())
         network = config.network()
         network.load_state_dict(tensors)
-    except ModelError:
-        raise
-    except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
-        raise ModelError(f"{path}: the weights do not fit config.json: {error}") from None
-    if not all(bool(weight.isfinite().all()) for weight in tensors.values()):
-        raise ModelError(f"{path}: a weight is not finite.")
-    return network
+        history = _read_history(folder.file("history.jsonl"))
+    else:
+        config = Config.model_validate((facts or {})["config"])
+        network, history = _network_of(config, state), state.history
+    if any(tensor.dtype != network.c.dtype for tensor in tensors.values() if tensor.ndim):
+        raise ModelError(f"{folder.path} has weights of another precision than its config.")
+    network.eval()
+    return Model(config, config.schema_(), network, history, folder.finished), state
 
 
-def _network_of(config: Config, state: State, path: Path) -> Network:
+def _network_of(config: Config, state: State) -> Network:
     """The network of an unfinished run, in the best weights so far."""
     label = "best0" if state.finalists else "average" if "average.c" in state.tensors else "weights"
     numbers = sum(tensor.numel() for name, tensor in state.tensors.items() if name.startswith("weights."))
     if sum(math.prod(shape) for shape in config.shapes().values()) > 4 * numbers + 2**20:
-        raise ModelError(f"{path}: the checkpoint does not fit its config.")
+        raise ModelError("the checkpoint does not fit its config.")
     network = config.network()
     parameters = dict(network.named_parameters())
-    weights: dict[str, Tensor] = {
-        name.removeprefix(f"{label}."): tensor for name, tensor in state.tensors.items() if name.startswith(f"{label}.")
-    }
+    start = f"{label}."
+    weights = {name.removeprefix(start): each for name, each in state.tensors.items() if name.startswith(start)}
     if {name: each.shape for name, each in weights.items()} != {name: each.shape for name, each in parameters.items()}:
-        raise ModelError(f"{path}: the checkpoint does not fit its config.")
+        raise ModelError("the checkpoint does not fit its config.")
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(weights[name])
@@ -220,16 +203,12 @@ def history_line(epoch: Epoch) -> str:
     return json.dumps({name: None if value != value else value for name, value in facts.items()}) + "\n"
 
 
-def _read_history(folder: Folder) -> list[Epoch]:
-    names = [each.name for each in dataclasses.fields(Epoch)]
+def _read_history(file: Path) -> list[Epoch]:
     history = []
-    for line in (folder.path / "history.jsonl").read_text().splitlines():
-        facts = parse_object(line, f"{folder.path / 'history.jsonl'}")
+    for line in file.read_text().splitlines():
+        facts = parse_object(line, str(file))
         facts["number"] = facts.pop("epoch", None)
-        if facts.keys() != set(names):
-            raise ModelError(f"{folder.path / 'history.jsonl'} is not of made.")
-        known: dict[str, Any] = {name: math.nan if value is None else value for name, value in facts.items()}
-        history.append(Epoch(**known))
+        history.append(Epoch.of({name: math.nan if value is None else value for name, value in facts.items()}))
     return history
 
 
@@ -254,12 +233,11 @@ def checkpoint(path: Path, config: Config, state: State) -> None:
 
 
 def begin_run(path: Path, before: Model | None, state: State | None) -> None:
-    """Make the folder that of a run, whose history may grow: with the state it goes on from, or empty."""
-    path.mkdir(parents=True, exist_ok=True)
+    """Make the folder that of a run, whose history may grow: with the state it goes on from, or with nothing yet."""
     if before is not None and state is not None:
         checkpoint(path, before.config, state)
     else:
-        (path / MANIFEST).unlink(missing_ok=True)
+        commit(path, {}, finished=False)
 
 
 def with_scores(config: Config, trainer: Trainer, nll: float | None) -> Config:

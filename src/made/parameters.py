@@ -30,7 +30,7 @@ ACTIVATIONS = ("relu", "softplus", "tanh", "sigmoid", "leaky_relu", "elu", "selu
 OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamw", "sgd")
 
 NETWORK = {
-    "hidden_sizes": Parameter((256, 256), "sizes", "Units K^l of each hidden layer, such as 500,500."),
+    "hidden_sizes": Parameter((256,), "sizes", "Units K^l of each hidden layer, such as 500,500."),
     "masks": Parameter("unlimited", "masks", "How many masks: a number R that updates cycle through, or unlimited."),
     "resample": Parameter(
         "both", "choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")
@@ -38,7 +38,7 @@ NETWORK = {
     "ordering": Parameter("random", "choice", "The ordering m^0 of the first mask.", ("natural", "random")),
     "activation": Parameter("relu", "choice", "The activation g of hidden units.", ACTIVATIONS),
     "direct": Parameter(True, "flag", "Direct connections A from inputs to outputs."),
-    "conditioning": Parameter(True, "flag", "Connectivity conditioning weights U."),
+    "conditioning": Parameter(False, "flag", "Connectivity conditioning weights U."),
     "residual": Parameter(False, "flag", "Join hidden layers of equal size by residual connections."),
     "dropout": Parameter(0.1, "float", "The probability with which a hidden unit is left out in training."),
     "initialization": Parameter("glorot", "choice", "How weights begin.", ("glorot", "orthogonal")),
@@ -46,12 +46,12 @@ NETWORK = {
 
 TRAINING = {
     "optimizer": Parameter("adamw", "choice", "How weights are updated.", OPTIMIZERS),
-    "learning_rate": Parameter(None, "float", "By default 1 (adadelta), 0.01 (adagrad), 0.001 (Adams), 0.1 (sgd)."),
+    "learning_rate": Parameter(None, "float", "By default 1 (adadelta), 0.01 (adagrad), 0.002 (Adams), 0.1 (sgd)."),
     "schedule": Parameter("constant", "choice", "What becomes of the learning rate.", ("constant", "linear", "cosine")),
     "epsilon": Parameter(None, "float", "What adadelta, adagrad (1e-6), the Adams (1e-8) add to a denominator."),
     "momentum": Parameter(None, "float", "Of sgd and the Adams (0.9); of adadelta, the decay of its averages (0.95)."),
     "weight_decay": Parameter(0.01, "float", "Pulls weights to zero, biases not."),
-    "clip": Parameter(None, "float", "The greatest norm of a gradient."),
+    "clip": Parameter(1.0, "float", "The greatest norm of a gradient; 0 for no limit."),
     "average": Parameter(0.99, "float", "The decay of the moving average of weights that is kept; 0 for none."),
     "batch_size": Parameter("auto", "auto", "Rows in an update; auto: 32 to 500, by the number of rows."),
     "max_epochs": Parameter(500, "int", "The most passes over the rows; 0 for a model that is not trained."),

@@ -17,8 +17,8 @@ __all__ = ["Recipe", "learning_rate_at", "make_optimizer"]
 OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
     "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho"),
     "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None),
-    "adam": (torch.optim.Adam, 1e-3, 1e-8, "betas"),
-    "adamw": (torch.optim.AdamW, 1e-3, 1e-8, "betas"),
+    "adam": (torch.optim.Adam, 2e-3, 1e-8, "betas"),
+    "adamw": (torch.optim.AdamW, 2e-3, 1e-8, "betas"),
     "sgd": (torch.optim.SGD, 0.1, None, "momentum"),
 }
 MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}

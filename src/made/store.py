@@ -11,28 +11,49 @@ written. Tensors are safetensors, the rest is JSON; nothing in a folder can run.
 
 from __future__ import annotations
 
+import ctypes
+import glob
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import safetensors
 import safetensors.torch
+import torch
 from torch import Tensor
 
-from made.errors import ModelError
+from made.errors import ModelError, QuestionError
 
-__all__ = ["FORMAT", "Folder", "commit", "is_model", "read_tensors", "replace_folder", "tensors_file"]
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "FORMAT",
+    "Folder",
+    "check_replaceable",
+    "commit",
+    "is_begun",
+    "is_model",
+    "only_writer",
+    "read_tensors",
+    "replace_folder",
+    "tensors_file",
+]
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 2**20
+OURS = ("config.json", "model.safetensors", "README.md", "learning_curve.png", "samples.png")
 
 Content: TypeAlias = bytes | Callable[[Path], None]
 
@@ -64,13 +85,20 @@ class Folder:
     def checkpoint(self) -> Path | None:
         """The checkpoint, if there is one."""
         names = [name for name in self.files if name.startswith("checkpoint-")]
+        if len(names) > 1:
+            raise ModelError(f"{self.path} has {len(names)} checkpoints where one is allowed.")
         return self.path / names[0] if names else None
+
+    def file(self, name: str) -> Path:
+        """A file that has to be there."""
+        if name not in self.files:
+            what = "not a model of made" if self.files else "a run that has only just begun, and no model yet"
+            raise ModelError(f"{self.path} is {what}: it has no {name}.")
+        return self.path / name
 
     def json(self, name: str) -> dict[str, Any]:
         """A file of JSON, which has to be an object."""
-        if name not in self.files:
-            raise ModelError(f"{self.path}: there is no {name}: this is not a model of made.")
-        return parse_object((self.path / name).read_bytes(), f"{self.path / name}")
+        return parse_object(self.file(name).read_bytes(), f"{self.path / name}")
 
 
 def parse_object(text: bytes | str, where: str) -> dict[str, Any]:
@@ -85,8 +113,13 @@ def parse_object(text: bytes | str, where: str) -> dict[str, Any]:
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether there is something at this place that made has written, whole or not."""
+    """Whether made has written a folder at this place; it may be damaged, or of a run that has only just begun."""
     return (Path(path) / MANIFEST).is_file()
+
+
+def is_begun(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a model, or a state of training, at this place; what is damaged is refused."""
+    return is_model(path) and bool(_read_manifest(Path(path))["files"])
 
 
 def _manifest_text(finished: bool, files: Mapping[str, Mapping[str, Any]]) -> bytes:
@@ -99,7 +132,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise ModelError(f"{path}: there is no such folder.")
     file = path / MANIFEST
-    if not file.is_file():
+    if file.is_symlink() or not file.is_file():
         raise ModelError(f"{path} is not a model of made: there is no {MANIFEST} in it.")
     if file.stat().st_size > LARGEST_JSON:
         raise ModelError(f"{file} is too large to be one of made.")
@@ -155,9 +188,8 @@ def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: It
     _write(path / MANIFEST, _manifest_text(finished, facts))
     # What no manifest names any more, and what a killed process left.
     for file in path.iterdir():
-        old = file.name.startswith(("checkpoint-", ".part-")) or file.name in ("config.json", "model.safetensors")
-        if old and file.name not in facts:
-            file.unlink()
+        if (file.name in OURS or file.name.startswith(("checkpoint-", ".part-"))) and file.name not in facts:
+            file.unlink(missing_ok=True)
 
 
 def _write(file: Path, content: Content) -> None:
@@ -193,23 +225,55 @@ def replace_folder(path: Path, files: Mapping[str, Content], *, finished: bool =
     new = path.with_name(f".{path.name}.part-{secrets.token_hex(8)}")
     try:
         commit(new, files, finished=finished)
-        old = None
-        if path.exists() and any(path.iterdir()):
-            old = path.with_name(f".{path.name}.old-{secrets.token_hex(8)}")
+        if not path.exists() or not any(path.iterdir()):
+            new.rename(path)
+        elif not _exchange(new, path):
+            old = path.with_name(f".{path.name}.part-{secrets.token_hex(8)}")
             path.rename(old)
-        new.rename(path)
+            new.rename(path)
         _flush_folder(path.parent)
-        if old is not None:
-            shutil.rmtree(old)
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        # What was there before, and what a killed process left.
+        for other in path.parent.glob(f"{glob.escape('.' + path.name)}.part-*"):
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places at once, where the system can; otherwise there is a moment without either."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(one.absolute()), here, os.fsencode(other.absolute()), exchange) == 0)
+
+
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Hold a folder against other processes that would train in it; the system lets go when a process dies."""
+    if fcntl is None:
+        yield
+        return
+    lock = path / ".lock"
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise QuestionError(f"{path} is being trained in by another process: wait for it, or stop it.") from None
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def check_replaceable(path: Path) -> None:
     """Refuse a place where something is that made did not write."""
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file, and is not written over.")
-    if path.is_dir() and not is_model(path) and any(not file.name.startswith(".part-") for file in path.iterdir()):
+    foreign = (
+        [file for file in path.iterdir() if not file.name.startswith((".part-", ".lock"))] if path.is_dir() else []
+    )
+    if foreign and not is_model(path):
         raise FileExistsError(f"{path} has files that are not of a model of made, and is not written over.")
 
 
@@ -218,9 +282,15 @@ def tensors_file(tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None 
     metadata = {"format": "pt"} if facts is None else {"facts": json.dumps(facts)}
 
     def write(path: Path) -> None:
-        safetensors.torch.save_file(
-            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path, metadata
-        )
+        path.touch()
+        mode = path.stat().st_mode
+        try:
+            safetensors.torch.save_file(
+                {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path, metadata
+            )
+        except safetensors.SafetensorError as error:
+            raise OSError(f"{path.parent} cannot be written to: {error}.") from None
+        path.chmod(mode)  # as all files are made here, not as safetensors makes its own
 
     return write
 
@@ -228,7 +298,10 @@ def tensors_file(tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None 
 def read_tensors(
     file: Path, shapes: Mapping[str, tuple[int, ...]] | None = None
 ) -> tuple[dict[str, Tensor], dict[str, Any] | None]:
-    """The tensors of a file, whose names and shapes, if told, are compared before any is loaded; and the facts."""
+    """The tensors of a file, whose names and shapes, if told, are compared before any is loaded; and the facts.
+
+    All of them have to be float32 or float64, and finite.
+    """
     try:
         with safetensors.safe_open(file, framework="pt") as reader:
             names = list(reader.keys())
@@ -241,4 +314,7 @@ def read_tensors(
             tensors = {name: reader.get_tensor(name) for name in names}
     except safetensors.SafetensorError as error:
         raise ModelError(f"{file} cannot be read: {error}.") from None
+    for name, tensor in tensors.items():
+        if tensor.dtype not in (torch.float32, torch.float64) or not bool(tensor.isfinite().all()):
+            raise ModelError(f"{file}: {name} is not of finite numbers, float32 or float64.")
     return tensors, None if facts is None else parse_object(facts, str(file))

@@ -248,7 +248,8 @@ class Table:
         """Numbers about the entries, as an array, or as a frame with columns of these names."""
         if self.container == "frame":
             columns = dict(zip(names, np.ascontiguousarray(matrix.T), strict=True))
-            return nw.from_dict(columns, backend=self.given.implementation).to_native()
+            frame = nw.from_dict(columns, backend=self.given.implementation).to_native()
+            return frame.set_index(self.given.to_native().index) if self.given.implementation.is_pandas() else frame
         return sys.modules["torch"].from_numpy(matrix) if self.container == "torch" else matrix
 
     def template(self) -> Table:

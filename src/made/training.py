@@ -54,6 +54,14 @@ class Epoch:
     learning_rate: float
     seconds: float
 
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> Epoch:
+        """An epoch from a file, of which nothing is believed."""
+        names = [each.name for each in dataclasses.fields(cls)]
+        if facts.keys() != set(names) or not all(_is_number(value) for value in facts.values()):
+            raise ValueError("an epoch of the history is not one.")
+        return cls(**facts)
+
 
 @dataclass
 class State:
@@ -88,10 +96,20 @@ class State:
 
     @classmethod
     def of(cls, facts: dict[str, Any], tensors: dict[str, Tensor]) -> State:
-        """The inverse of :meth:`facts`."""
-        history = [Epoch(**epoch) for epoch in facts["history"]]
+        """The inverse of :meth:`facts`; they may be from a file, so that nothing in them is believed."""
+        history = [Epoch.of(epoch) for epoch in facts["history"]]
         finalists = [(float(nll), int(number)) for nll, number in facts["finalists"]]
-        return cls(**(facts | {"history": history, "finalists": finalists}), tensors=tensors)
+        state = cls(**(facts | {"history": history, "finalists": finalists}), tensors=tensors)
+        counts = (state.update, state.waited)
+        if not all(isinstance(count, int) and 0 <= count < 2**62 for count in counts) or len(finalists) > FINALISTS:
+            raise ValueError("the state of training is not one.")
+        if not all(_is_number(x) and math.isfinite(x) for x in (state.loss, state.seconds, *(n for n, _ in finalists))):
+            raise ValueError("the state of training has a number that is not finite.")
+        return state
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class Trainer:
@@ -137,7 +155,10 @@ class Trainer:
         self.best: list[dict[str, Tensor]] = []
         self.state = State()
         if state is not None:
-            self._restore(state)
+            try:
+                self._restore(state)
+            except KeyError as error:
+                raise ValueError(f"the state is of another network: it has no {error}.") from None
         self.start = self._copy() if not self.best else None  # the last good weights until an epoch ends
 
     @property
@@ -238,6 +259,10 @@ class Trainer:
             }:
                 raise ValueError("the state is of another network.")
             groups[label] = {name: groups[label][name] for name in self.parameters}
+        if state.update and not groups.get("optimizer"):
+            raise ValueError("the state has nothing of the optimiser.")
+        if len(state.history) != state.update // self.updates_per_epoch:
+            raise ValueError("the state has not the epochs that its updates make.")
         self._load(groups["weights"])
         for key, value in groups.get("optimizer", {}).items():
             name, _, what = key.partition(".")
@@ -317,6 +342,8 @@ class Trainer:
                 self.best.insert(place, self._copy())
                 del state.finalists[FINALISTS if many else 1 :], self.best[FINALISTS if many else 1 :]
             self.start = None
+        elif all(bool(weight.isfinite().all()) for weight in self.parameters.values()):
+            self.start = self._copy()
         if own is not None:
             self._load(own)
         self.network.train()
@@ -344,7 +371,8 @@ class Trainer:
         else:
             if self.start is not None:
                 self._load(self.start)
-            kept = "the weights it began with are kept"
+            kept = "the weights of the last epoch" if self.state.history else "the weights it began with"
+            kept += " are kept"
         self.network.eval()
         return Diverged(
             f"update {update} (epoch {epoch}): {what} is not finite; {kept}. Remedy: a lower 'learning_rate', or "

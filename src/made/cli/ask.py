@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,11 +17,15 @@ from made.cli.common import (
     columns_of,
     command,
     load,
+    place,
     print_json,
     rows_for,
     show,
     usage,
 )
+
+if TYPE_CHECKING:
+    from made.estimator import MADE
 
 __all__ = ["evaluate", "explain", "info", "score"]
 
@@ -52,11 +56,11 @@ def evaluate(
 
     made = load(model, seed, masks, quiet)
     rows = columns_of(rows_for(data, "test")[0], made, quiet)
-    log_p = made.score_samples(rows, given=_columns(given))
+    log_p = made.score_samples(rows, given=_columns(given, made))
     nll, half = mean_and_interval(-torch.from_numpy(log_p))
     family = made.model_.network.connectivities
     count = len(family.numbers(made._masks()))
-    asked = made.n_features_in_ - (len(_columns(given) or []))
+    asked = made.n_features_in_ - len(set(_columns(given, made) or []))
     bits = nll / math.log(2) / max(asked, 1)
     if as_json:
         print_json({"nll": nll, "ci95": half, "rows": len(log_p), "masks": count, "bits_per_column": bits})
@@ -79,7 +83,7 @@ def score(
     """log p of each row, in nats. Empty entries are not observed: the likelihood is that of the others."""
     made = load(model, seed, masks, quiet)
     rows = columns_of(rows_for(data, "test")[0], made, quiet)
-    log_p = made.score_samples(rows, given=_columns(given))
+    log_p = made.score_samples(rows, given=_columns(given, made))
     if as_json and out in (None, "-"):
         print_json({"log_prob": [float(value) for value in log_p]})
         return
@@ -170,10 +174,10 @@ def info(model: MODEL, as_json: JSON = False, quiet: QUIET = False) -> None:
     print(f"network     {stored.network.extra_repr()}")
 
 
-def _columns(given: str | None) -> list[str | int] | None:
+def _columns(given: str | None, model: MADE) -> list[str | int] | None:
     if given is None:
         return None
     names = [part.strip() for part in given.split(",") if part.strip()]
     if not names:
         raise usage("'--given' should name columns, such as age,job.")
-    return [int(name) if name.isdigit() else name for name in names]
+    return [place(name, model) for name in names]

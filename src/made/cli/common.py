@@ -19,7 +19,21 @@ import typer
 if TYPE_CHECKING:
     from made.estimator import MADE
 
-__all__ = ["DATA", "JSON", "MODEL", "OUT", "QUIET", "SEED", "command", "load", "note", "print_json", "rows_for", "show"]
+__all__ = [
+    "DATA",
+    "JSON",
+    "MODEL",
+    "OUT",
+    "QUIET",
+    "SEED",
+    "command",
+    "load",
+    "note",
+    "place",
+    "print_json",
+    "rows_for",
+    "show",
+]
 
 MODEL = Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder.", show_default=False)]
 DATA = Annotated[
@@ -33,7 +47,10 @@ DATA = Annotated[
 OUT = Annotated[
     str | None, typer.Option("--out", help="A file for the result (.csv, .parquet, .npy, .npz); - or none to print it.")
 ]
-SEED = Annotated[int | None, typer.Option("--seed", min=0, help="The seed of what is random; the model's unless told.")]
+SEED = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=2**32 - 1, help="The seed of what is random; the model's unless told."),
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 QUIET = Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes.")]
 
@@ -118,8 +135,11 @@ def _python(value: Any) -> Any:
 def load(folder: Path, seed: int | None = None, masks: int | None = None, quiet: bool = False) -> MADE:
     """A model from its folder, with another seed or number of masks if told."""
     from made.estimator import MADE
+    from made.table import Table
 
     model = MADE.load(folder)
+    # Whatever the model was fitted on, rows are pyarrow tables here, which hold text and write every kind of file.
+    model._template = Table.blank(model.n_features_in_, model.model_.schema.names)
     if not model.model_.finished:
         note(f"Note: the training of {folder} is not finished; these are its best weights so far.", quiet)
     if seed is not None:
@@ -147,6 +167,11 @@ def rows_for(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
         )
     data = datasets.load(name)
     return getattr(data, chosen or split), data.image
+
+
+def place(name: str, model: MADE) -> str | int:
+    """A column by its name, or, if there is none of it, by its number."""
+    return int(name) if name not in model.model_.schema.names and name.isdigit() else name
 
 
 def columns_of(rows: Any, model: MADE, quiet: bool) -> Any:

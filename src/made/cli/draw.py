@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, columns_of, command, load, rows_for, show, usage
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, columns_of, command, load, place, rows_for, show, usage
 
 __all__ = ["impute", "sample"]
 
@@ -79,13 +80,14 @@ def _given(text: str | None, made: Any) -> dict[str | int, Any] | None:
         name, sign, value = (each.strip() for each in part.partition("="))
         if not sign or not name or not value:
             raise usage(f"'--given' should be such as 'Status=bad, Home=rent', not {part!r}.")
-        known[int(name) if name.isdigit() else name] = _number(value)
+        known[place(name, made)] = _number(value)
     return known
 
 
 def _number(value: str) -> Any:
     """A value as a number, if it looks like one: the model's columns know what to make of either."""
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
         return value.strip("'\"")
+    return number if math.isfinite(number) else value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import shutil
+import shlex
+import signal
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -85,18 +86,15 @@ def fit(
         raise usage("'--resume' and '--overwrite' exclude each other.")
 
     # Loaded here, so that --help need not wait for torch.
-    from made.errors import Interrupted
     from made.estimator import MADE
-    from made.store import check_replaceable, is_model
+    from made.store import check_replaceable, is_begun
 
     stored: dict[str, Any] = {}
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         if not resume and not overwrite:
             raise usage(f"{out} exists: go on with it (--resume), replace it (--overwrite), or choose another folder.")
-        if overwrite:
-            check_replaceable(out)
-            shutil.rmtree(out)
-        elif is_model(out):
+        check_replaceable(out)
+        if resume and is_begun(out):
             before = MADE.load(out)
             stored = before.get_params(deep=False)
             if before.model_.finished and parameters.get("max_epochs", before.max_epochs) <= before.max_epochs:
@@ -108,17 +106,20 @@ def fit(
     model = MADE(**parameters)
     model._validate_params()
     rows, own_shape = rows_for(data, "train")
+    own_valid = valid is not None
     valid = _own_validation(data) if valid is None else valid
     valid_rows = None if valid is None else rows_for(valid, "valid")[0]
     shape = own_shape if shape is None else shape
     width = rows.shape[1]
     if shape is not None and shape[0] * shape[1] != width:
         raise usage(f"'--image' is {shape[0]}x{shape[1]}, {shape[0] * shape[1]} pixels, but there are {width} columns.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # before training, it ends this as Ctrl-C does
     try:
-        model.fit(rows, X_valid=valid_rows, resume_from=out)
-    except Interrupted as stopped:
-        text = str(stopped).partition(" Its state")[0]
-        raise Interrupted(f"{text} To go on: made fit {data} --out {out} --resume") from None
+        model._fit(rows, valid_rows, out, overwrite)
+    except KeyboardInterrupt as stopped:
+        text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
+        words = ["made", "fit", data, "--out", str(out), *(["--valid", str(valid)] if own_valid else []), "--resume"]
+        raise KeyboardInterrupt(f"{text} To go on: {shlex.join(words)}") from None
     draw_pictures(model, out, shape, quiet)
     if as_json:
         print_json(summary(model, out))
@@ -189,14 +190,19 @@ def _value(name: str, value: Any) -> Any:
     if kind == "sizes":
         parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
         try:
-            return tuple(int(part) for part in parts)
+            sizes = tuple(int(part) for part in parts)
         except (TypeError, ValueError):
-            raise usage(f"{option} should be whole numbers such as 500,500, not {value!r}.") from None
+            sizes = ()
+        if list(map(str, sizes)) != [str(part).strip() for part in parts]:
+            raise usage(f"{option} should be whole numbers such as 500,500, not {value!r}.")
+        return sizes
     if kind in ("masks", "auto") and isinstance(value, str):
         word = "unlimited" if kind == "masks" else "auto"
         if value != word and not value.isdigit():
             raise usage(f"{option} should be a whole number, or {word}, not {value!r}.")
         return word if value == word else int(value)
+    if name == "clip" and value == 0:
+        return None
     if kind == "columns" and isinstance(value, str) and "=" in value:
         return dict(part.split("=", 1) for part in value.split(",") if "=" in part)
     return value

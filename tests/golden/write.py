@@ -1,0 +1,82 @@
+"""How the folders here were written: `python tests/golden/write.py`. Once a format is released, it is not run again.
+
+Each has a small model and what it says of some rows; `tests/test_estimator.py` compares.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from made import MADE
+from made.model import begin_run, checkpoint
+from made.store import FORMAT
+from made.training import Trainer
+
+HERE = Path(__file__).parent
+NAN = float("nan")
+random = np.random.default_rng(0)
+BITS = (random.integers(2, size=(60, 1)) ^ (random.random((60, 5)) < 0.2)).astype(float)
+ANIMALS = pd.DataFrame(
+    {
+        "animal": random.choice(["cat", "dog", "horse, wild"], 60),
+        "tame": random.random(60) < 0.5,
+        "age": random.integers(0, 30, 60),
+        "weight": np.exp(random.normal(2, 1, 60)),
+    }
+)
+ANIMALS.loc[::7, "weight"] = np.nan
+
+
+def write(name: str, model: MADE, rows: object, asked: list, **options: object) -> None:
+    """A folder, and what its model says."""
+    folder = HERE / f"format-{FORMAT}-{name}"
+    folder.mkdir(exist_ok=True)
+    model.fit(rows, **options).save(folder / "model")
+    expect(folder, asked)
+
+
+def expect(folder: Path, asked: list) -> None:
+    """What the model in a folder says of some rows."""
+    model = MADE.load(folder / "model")
+    table = pd.DataFrame(asked) if model.model_.schema.named else np.array(asked, dtype=float)
+    expected = {
+        "rows": asked,
+        "log_prob": model.score_samples(table).tolist(),
+        "digest": model.model_.config.connectivities().digest(),
+    }
+    (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+
+
+def main() -> None:
+    """All of them."""
+    torch.set_num_threads(1)
+    small = {"max_epochs": 3, "evaluation_masks": 4, "random_state": 1}
+    bits = BITS[:4].tolist()
+    write("masks", MADE(hidden_sizes=(6,), masks=3, **small), BITS, bits)
+    write("single", MADE(hidden_sizes=(6, 6), masks=1, residual=True, conditioning=True, **small), BITS, bits)
+    animals = [
+        {"animal": "cat", "tame": True, "age": 3, "weight": 4.5},
+        {"animal": "horse, wild", "tame": None, "age": 12, "weight": None},
+        {"animal": None, "tame": False, "age": 25, "weight": 60.0},
+    ]
+    write("mixed", MADE(hidden_sizes=(6,), **small), ANIMALS, animals)
+
+    model = MADE(hidden_sizes=(6,), optimizer="adadelta", average=0.9, **small).fit(BITS)
+    folder = HERE / f"format-{FORMAT}-unfinished" / "model"
+    config = model.model_.config.model_copy(update={"scores": {}})
+    trainer = Trainer(config.network(), BITS[6:], BITS[:6], model._recipe(config))
+    for _ in range(trainer.updates_per_epoch):
+        trainer._update()
+    trainer._end_of_epoch()
+    begin_run(folder, None, None)
+    checkpoint(folder, config, trainer.snapshot())
+    expect(folder.parent, bits)
+
+
+if __name__ == "__main__":
+    main()
