@@ -241,8 +241,8 @@ class Columns(Sequence[Column]):
         return self.kinds[index]
 
     def __repr__(self) -> str:
-        counts = {kind: self.kinds.count(kind) for kind in dict.fromkeys(self.kinds)}
-        return f"Columns({', '.join(f'{count} x {kind}' for kind, count in counts.items())})"
+        shown = [str(kind) if kind.family == kind else type(kind).__name__ for kind in self.kinds]
+        return f"Columns({', '.join(f'{shown.count(kind)} x {kind}' for kind in dict.fromkeys(shown))})"
 
     def permuted(self, order: Sequence[int]) -> Columns:
         """The same columns in another order."""
