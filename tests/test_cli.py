@@ -23,7 +23,7 @@ from made import MADE
 from made.cli import app
 from made.parameters import PARAMETERS
 
-MADE_COMMAND = [sys.executable, "-c", "from made.cli import app; app()"]
+MADE_COMMAND = [sys.executable, "-c", "from made.cli import main; main()"]
 FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2"]
 
 
@@ -69,8 +69,8 @@ def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -
         [
             sys.executable,
             "-c",
-            "import sys\nfrom made.cli import app\ntry: app()\n"
-            "finally: assert not {'torch', 'sklearn', 'pyarrow'} & set(sys.modules)",
+            "import sys\nfrom made.cli import main\ntry: main()\n"
+            "finally: assert not {'torch', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)",
             *command.split(),
             "--help",
         ],
@@ -341,7 +341,7 @@ def test_every_error_is_a_sentence_and_a_code(home, tmp_path, monkeypatch, argum
 
 def test_a_closed_pipe_is_no_error(home) -> None:
     command = (
-        " ".join(MADE_COMMAND[:2]) + f" 'from made.cli import app; app()' sample {home / 'model'} -n 20000 | head -1"
+        " ".join(MADE_COMMAND[:2]) + f" 'from made.cli import main; main()' sample {home / 'model'} -n 20000 | head -1"
     )
     result = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert result.stdout.startswith('"species, kind"')

@@ -34,6 +34,7 @@ from made.recipe import Recipe, learning_rate_at, make_optimizer
 
 __all__ = ["Epoch", "Recipe", "State", "Trainer", "train"]
 
+SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it does
 LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
 FINALISTS = 3  # of an unlimited model, the best epochs by few masks, among which many masks choose
 
@@ -191,7 +192,7 @@ class Trainer:
         """
         self.network.train()
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
-        with _asked_to_stop(keep is not None) as stop:
+        with self._threads(), _asked_to_stop(keep is not None) as stop:
             while not self.finished:
                 self._update()
                 if self.state.update % self.updates_per_epoch == 0:
@@ -211,8 +212,23 @@ class Trainer:
                 keep(self.snapshot())
         return self.state.history
 
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        """One thread for a small network: where other programs run, several wait for each other most of the time."""
+        before = torch.get_num_threads()
+        if sum(weight.numel() for weight in self.parameters.values()) * self.recipe.batch_size <= SMALL:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
     def choose(self) -> float:
         """Give the network the best weights, and the NLL of the validation rows under the ensemble, or NaN."""
+        with self._threads():
+            return self._choose()
+
+    def _choose(self) -> float:
         self.network.eval()
         if self.valid is None or not self.best:
             if self.average is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +14,10 @@ from made.cli.demo import demo
 from made.cli.draw import impute, sample
 from made.cli.fit import fit
 
-__all__ = ["app"]
+__all__ = ["app", "main"]
+
+# Before torch is loaded: threads that spin while they wait make training many times slower on a machine that is busy.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Plain help: to load what draws boxes around it takes longer than printing it.
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -30,7 +35,18 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def main(
+def root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")] = False,
 ) -> None:
     """Turn a table into a distribution you can ask anything."""
+
+
+def main() -> None:
+    """What the shell runs."""
+    words, path = sys.argv[1:], ["made"]
+    command: Any = typer.main.get_command(app)
+    # A command's help comes from that command itself: to parse the words before it loads pydantic, which takes longer.
+    while words[-1:] == ["--help"] and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words[0]]
+        path.append(words.pop(0))
+    command.main(args=words, prog_name=" ".join(path))
