@@ -38,9 +38,9 @@ class Bar(Silent):
         self.progress.update(self.task, completed=update)
 
     def report(self, epoch: Epoch) -> None:
-        nll = f"NLL {epoch.train_nll:.3f}"
+        nll = f"NLL {epoch.train_nll:.2f}"
         if not math.isnan(epoch.valid_nll):
-            nll += f", validation {epoch.valid_nll:.3f}, best {epoch.best_nll:.3f}"
+            nll += f", valid {epoch.valid_nll:.2f}, best {epoch.best_nll:.2f}"
         self.progress.update(self.task, description=f"epoch {epoch.number + 1}/{self.epochs}", nll=nll)
 
 
@@ -51,15 +51,14 @@ def bar(trainer: Trainer, shown: bool) -> Iterator[Silent]:
         yield Silent()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=14),
         TextColumn("{task.fields[nll]}"),
-        TimeElapsedColumn(),
-        TextColumn("at most"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
     )
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
         yield Bar(progress, trainer)
