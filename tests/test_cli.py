@@ -294,6 +294,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
         (["fit", "digits", "--out", "X", "--columns", "x1=odd"], 2, "odd"),
         (["fit", "digits", "--out", "X", "--dropout", "2"], 2, "dropout"),
         (["fit", "digits", "--out", "X", "--optimizer", "lion"], 2, "optimizer"),
+        (["fit", "digits", "--out", "X", "--optimizer", "adagrad", "--momentum", "0.5"], 2, "momentum"),
         (["fit", "digits", "--out", "X", "--image", "7x7"], 2, "--image"),
         (["fit", "digits", "--out", "X", "--resume", "--overwrite"], 2, "exclude"),
         (["fit", "nothing", "--out", "X"], 3, "neither a file nor a named set"),

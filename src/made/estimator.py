@@ -269,7 +269,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             raise
         except (ValueError, RuntimeError, TypeError) as error:
             if state is None:
-                raise
+                raise InvalidParameterError(str(error)) from None
             raise ModelError(f"{folder}: its checkpoint cannot be gone on from: {error}") from None
         if folder is None:
             self._run(trainer, config, schema, None)
