@@ -111,7 +111,8 @@ class Field:
         hole = holes(values)
         if self.kind == "numeric":
             if values.dtype == object:
-                row = int(np.flatnonzero(~hole)[0])
+                seen = np.flatnonzero(~hole).tolist()
+                row = next((row for row in seen if number_in(values[row], False) is None), seen[0])
                 raise DataError(
                     f"row {row}, {label}: {values[row]!r} is text, where the model has numbers: give a number, or NaN "
                     "for 'not observed'."

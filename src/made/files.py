@@ -189,6 +189,10 @@ def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
                 raise DataError(f"{name} has a row of more than {_BLOCK:,} bytes: is a quote not closed?") from None
             table = _name_row(lambda: parse(threads=False), name)
         _check_names(table.column_names, name)
+        if table.num_columns == 1 and ";" in table.column_names[0]:
+            raise DataError(
+                f"{name} has one column, {table.column_names[0]!r}: are its fields separated by semicolons?"
+            )
         texts = [column for column in table.column_names if pa.types.is_string(table[column].type)]
         texts = [column for column in texts if pc.any(pc.is_in(table[column], pa.array(_NULLS))).as_py()]
         # A file that quotes every field has "" for a number that is missing.

@@ -23,7 +23,7 @@ def learning_curve(history: Sequence[Epoch], path: Path) -> None:
     axis = figure.subplots()
     numbers = [epoch.number for epoch in history]
     mark = "o" if len(history) == 1 else None
-    axis.plot(numbers, [epoch.train_nll for epoch in history], label="training (of what was asked)", marker=mark)
+    axis.plot(numbers, [epoch.train_nll for epoch in history], label="training (with dropout, one mask)", marker=mark)
     known = [epoch for epoch in history if not math.isnan(epoch.valid_nll)]
     if known:
         axis.plot(
@@ -34,7 +34,7 @@ def learning_curve(history: Sequence[Epoch], path: Path) -> None:
         axis.plot(best.number, best.valid_nll, "o", color="black", label=label)
     # The first epochs are often far above all others, which are what one looks for.
     rest = [nll for epoch in history[len(history) // 10 :] for nll in (epoch.train_nll, epoch.valid_nll) if nll == nll]
-    if len(history) > 10:
+    if len(history) > 10 and rest:
         margin = 0.05 * (max(rest) - min(rest)) + 1e-9
         axis.set_ylim(min(rest) - margin, max(rest) + margin)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -38,9 +38,8 @@ class Bar(Silent):
         self.progress.update(self.task, completed=update)
 
     def report(self, epoch: Epoch) -> None:
-        nll = f"NLL {epoch.train_nll:.2f}"
-        if not math.isnan(epoch.valid_nll):
-            nll += f", valid {epoch.valid_nll:.2f}, best {epoch.best_nll:.2f}"
+        known = [("NLL", epoch.train_nll), ("valid", epoch.valid_nll), ("best", epoch.best_nll)]
+        nll = ", ".join(f"{name} {value:.2f}" for name, value in known if not math.isnan(value))
         self.progress.update(self.task, description=f"epoch {epoch.number + 1}/{self.epochs}", nll=nll)
 
 

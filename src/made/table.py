@@ -217,8 +217,8 @@ class Table:
         """The columns of both, one below the other, to learn from all of them what they are; nothing is given back."""
         places: Sequence[int] = range(len(self.columns))
         if self.names is not None and other.names is not None:
-            if sorted(self.names) != sorted(other.names):
-                raise DataError("The two tables should have columns of the same names.")
+            if differing := sorted(set(self.names) ^ set(other.names)):
+                raise DataError(f"The two tables should have the same columns, but only one has {differing[0]!r}.")
             places = [other.names.index(name) for name in self.names]
         elif len(self.columns) != len(other.columns):
             raise DataError(f"The tables have {len(self.columns)} and {len(other.columns)} columns: not the same ones.")

@@ -43,8 +43,8 @@ FINALISTS = 3  # of an unlimited model, the best epochs by few masks, among whic
 class Epoch:
     """What is known after an epoch: negative log-likelihoods in nats, the mean over rows.
 
-    That of training is of what was asked for in its updates, which may be part of the rows. Without validation rows,
-    the other two are NaN.
+    That of training is under the masks of its updates, with dropout, of the rows that were asked for whole; NaN if
+    there were none. Without validation rows, the other two are NaN.
     """
 
     number: int
@@ -70,7 +70,8 @@ class State:
 
     Attributes:
         update: how many updates were made.
-        loss: the sum over rows of the loss, in this epoch so far.
+        loss: the sum of the loss over the rows that were asked for whole, in this epoch so far.
+        rows: how many those were.
         waited: the epochs since the best one.
         seconds: how long it ran.
         history: the epochs so far.
@@ -80,6 +81,7 @@ class State:
 
     update: int = 0
     loss: float = 0.0
+    rows: int = 0
     waited: int = 0
     seconds: float = 0.0
     history: list[Epoch] = field(default_factory=list)
@@ -101,7 +103,7 @@ class State:
         history = [Epoch.of(epoch) for epoch in facts["history"]]
         finalists = [(float(nll), int(number)) for nll, number in facts["finalists"]]
         state = cls(**(facts | {"history": history, "finalists": finalists}), tensors=tensors)
-        counts = (state.update, state.waited)
+        counts = (state.update, state.waited, state.rows)
         if not all(isinstance(count, int) and 0 <= count < 2**62 for count in counts) or len(finalists) > FINALISTS:
             raise ValueError("the state of training is not one.")
         if not all(_is_number(x) and math.isfinite(x) for x in (state.loss, state.seconds, *(n for n, _ in finalists))):
@@ -139,9 +141,11 @@ class Trainer:
             if question is not None and len(question) == 0:
                 raise DataError(f"'{name}' should have at least one row.")
         if self.data.observed is not None and not network.connectivities.any_order:
+            row, column = (~self.data.observed).nonzero()[0].tolist()
             raise DataError(
-                "'rows' has NaN, but only a model whose masks are unlimited, with resampled orderings, learns from "
-                "rows with holes (masks='unlimited'); or fill them first."
+                f"row {row}, column {column} ('{network.columns.names[column]}') is not observed, but only a model "
+                "whose masks are unlimited, with resampled orderings, learns from rows with holes "
+                "(masks='unlimited'); or fill them first."
             )
         self.parameters = dict(network.named_parameters())
         self.optimizer = make_optimizer(
@@ -312,7 +316,7 @@ class Trainer:
         epoch, position = divmod(update, self.updates_per_epoch)
         batch = self._order(epoch)[position * recipe.batch_size : (position + 1) * recipe.batch_size]
         generator = torch.Generator(self.data.values.device).manual_seed(self._words(update, 2))
-        asked = self.data[batch]
+        asked = whole = self.data[batch]
         seen = epoch * len(self.data) + position * recipe.batch_size
         mask: int | Connectivity | range = update if recipe.mask_for == "update" else range(seen, seen + len(batch))
         if family.any_order and self._words(update, 3) < recipe.questions * 2**63:
@@ -337,7 +341,9 @@ class Trainer:
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.values()), list(self.parameters.values()), 1 - decay)
         self.state.update += 1
-        self.state.loss += value * len(batch)
+        if asked is whole:
+            self.state.loss += value * len(batch)
+            self.state.rows += len(batch)
 
     def _end_of_epoch(self) -> Epoch:
         state, number = self.state, len(self.state.history)
@@ -365,10 +371,9 @@ class Trainer:
         self.network.train()
         best = state.finalists[0][0] if state.finalists else math.nan
         rate = self.optimizer.param_groups[0]["lr"]
-        state.history.append(
-            Epoch(number, state.update, state.loss / len(self.data), nll, best, rate, round(state.seconds, 3))
-        )
-        state.loss = 0.0
+        train_nll = state.loss / state.rows if state.rows else math.nan
+        state.history.append(Epoch(number, state.update, train_nll, nll, best, rate, round(state.seconds, 3)))
+        state.loss, state.rows = 0.0, 0
         return state.history[-1]
 
     def _validate(self, masks: int) -> float:

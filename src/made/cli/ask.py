@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -117,21 +117,24 @@ def explain(
     each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)
     nll = -made.score_samples(rows).astype(np.float64)
     odd = np.argsort(-nll, kind="stable")[:top]
-    found = []
+    found: list[dict[str, Any]] = []
+    framed = hasattr(rows, "column_names")
     for row in odd.tolist():
         ranked = [int(d) for d in np.argsort(-np.nan_to_num(each[row], nan=-np.inf)) if each[row, d] == each[row, d]]
-        found.append({"row": row, "nll": float(nll[row]), "surprise": {names[d]: float(each[row, d]) for d in ranked}})
+        surprises = {names[d]: float(each[row, d]) for d in ranked}
+        values = {names[d]: rows[names[d]][row].as_py() if framed else rows[row, d].item() for d in ranked}
+        found.append({"row": row, "nll": float(nll[row]), "surprise": surprises, "values": values})
     if as_json:
         print_json({"rows": found})
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"The {len(found)} oddest of {len(nll)} rows; surprise in nats")
+    table = Table(title=f"The {len(found)} oddest of {len(nll)} rows, counted from 0; surprise in nats")
     for title in ("row", "NLL", "what is odd"):
         table.add_column(title, justify="left" if title == "what is odd" else "right")
     for fact in found:
-        parts = [f"{name} {value:.2f}" for name, value in list(fact["surprise"].items())[:4]]
+        parts = [f"{name}={fact['values'][name]} ({value:.1f})" for name, value in list(fact["surprise"].items())[:4]]
         table.add_row(str(fact["row"]), f"{fact['nll']:.2f}", ", ".join(parts))
     Console().print(table)
 

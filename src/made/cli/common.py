@@ -66,7 +66,7 @@ def note(text: str, quiet: bool = False) -> None:
 
 def fail(text: str, code: int) -> typer.Exit:
     """The end of a command that could not do its work."""
-    print(f"Error: {text}", file=sys.stderr)
+    print(text if code == 130 else f"Error: {text}", file=sys.stderr)
     return typer.Exit(code)
 
 
@@ -176,13 +176,19 @@ def place(name: str, model: MADE) -> str | int:
 
 def columns_of(rows: Any, model: MADE, quiet: bool) -> Any:
     """The columns of a table that the model knows, in its order; others are left out, with a note."""
+    from made.errors import DataError
+
     if not hasattr(rows, "column_names") or not model.model_.schema.named:
         return rows
     names = list(model.model_.schema.names)
-    extra = [name for name in rows.column_names if name not in names]
-    if extra and set(names) <= set(rows.column_names):
+    if missing := [name for name in names if name not in rows.column_names]:
+        raise DataError(
+            f"the table has no column {', '.join(map(repr, missing[:10]))}: it should have all of the model's columns; "
+            "an empty one is not observed."
+        )
+    if extra := [name for name in rows.column_names if name not in names]:
         note(f"Note: columns that the model does not know are left out: {', '.join(extra[:10])}.", quiet)
-    return rows.select([name for name in names if name in rows.column_names]) if extra or names else rows
+    return rows.select(names)
 
 
 def show(rows: Any, out: str | None, as_json: bool, quiet: bool, names: list[str] | None = None) -> None:

@@ -63,7 +63,7 @@ def fit(
         str | None, typer.Option("--valid", help="Rows to choose the epoch by, like DATA.", show_default=False)
     ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", help="A TOML file with parameters; options go before it.")
+        Path | None, typer.Option("--config", help="A TOML file with parameters; options override it.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what --out holds.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that --out holds.")] = False,
@@ -76,8 +76,8 @@ def fit(
 ) -> None:
     """Learn the distribution of a table, and keep it in a folder.
 
-    A named set brings its own validation rows. What is being learned is kept in the folder all the time: a run that was
-    stopped, however, goes on with --resume, to the same weights.
+    A named set brings its own validation rows. What is being learned is kept in the folder all the time: in whatever
+    way a run was stopped, --resume goes on with it, to the same weights.
     """
     given = _from_toml(config) | {name: value for name, value in options.items() if value is not None}
     parameters = {name: _value(name, value) for name, value in given.items()}
@@ -90,10 +90,12 @@ def fit(
     from made.store import check_replaceable, is_begun
 
     stored: dict[str, Any] = {}
+    if resume and not is_begun(out):
+        note(f"Note: there is nothing to go on with in {out}: training starts.", quiet)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        check_replaceable(out)
         if not resume and not overwrite:
             raise usage(f"{out} exists: go on with it (--resume), replace it (--overwrite), or choose another folder.")
-        check_replaceable(out)
         if resume and is_begun(out):
             before = MADE.load(out)
             stored = before.get_params(deep=False)
