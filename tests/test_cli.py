@@ -78,9 +78,7 @@ def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -
         text=True,
     )
     assert result.returncode == 0, result.stderr
-    assert {"--json", "--quiet"} <= set(re.findall(r"--[a-z-]+", result.stdout))
-    if command not in ("info", "data list"):
-        assert "--seed" in result.stdout
+    assert {"--json", "--quiet", "--seed"} <= set(re.findall(r"--[a-z-]+", result.stdout))
     if command == "fit":
         for name, parameter in PARAMETERS.items():
             option = {"random_state": "seed"}.get(name, name).replace("_", "-")

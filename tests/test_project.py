@@ -65,7 +65,19 @@ def test_unknown_names_are_refused() -> None:
 
 def test_a_room_imports_only_from_those_before_it() -> None:
     rooms = ["errors", "parameters", "connectivity", "columns", "numeric", "staircase", "plan", "network", "likelihood"]
-    rooms += ["prediction", "sampling", "table", "field", "schema", "store", "recipe", "training", "progress", "card"]
+    rooms += [
+        "prediction",
+        "sampling",
+        "table",
+        "field",
+        "schema",
+        "store",
+        "recipe",
+        "state",
+        "training",
+        "progress",
+        "card",
+    ]
     rooms += ["model", "estimator", "arrays", "files", "datasets", "pictures", "baselines", "paper", "cli"]
     for path in (ROOT / "src" / "made").rglob("*.py"):
         room = path.relative_to(ROOT / "src" / "made").parts[0].removesuffix(".py")

@@ -13,7 +13,8 @@ from made import Binary, Categorical, Columns, Connectivities, Network, log_prob
 from made import training as room
 from made.errors import DataError, Diverged
 from made.recipe import Recipe
-from made.training import State, Trainer, train
+from made.state import State
+from made.training import Trainer, train
 
 COPIES = torch.randint(2, (400, 1), generator=torch.Generator().manual_seed(0)).float().expand(-1, 6)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from made.field import Field
 from made.schema import Schema
-from made.training import Epoch
+from made.state import Epoch
 
 __all__ = ["card"]
 

@@ -43,9 +43,10 @@ from made.progress import TensorBoard, bar
 from made.recipe import Recipe
 from made.sampling import sample
 from made.schema import Kinds, Schema
+from made.state import Epoch
 from made.store import check_replaceable, commit, is_begun, only_writer, replace_folder
 from made.table import Table
-from made.training import Epoch, Trainer
+from made.training import Trainer
 
 __all__ = ["MADE"]
 
@@ -492,13 +493,13 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> MADE:
         """A model from its folder; one whose training is not finished has the best weights so far."""
-        model, state = open_model(folder)
+        model, _ = open_model(folder, to_train=False)
         try:
             estimator = cls(**(model.config.parameters | {"device": "cpu"}))
             estimator._validate_params()
         except (TypeError, ValueError) as error:
             raise ModelError(f"{folder}: config.json is not what it should be: {error}") from None
-        estimator._template, estimator._state = None, state if model.finished else None
+        estimator._template = estimator._state = None
         estimator.n_features_in_ = len(model.schema.fields)
         if model.schema.named:
             estimator.feature_names_in_ = np.array(model.schema.names, dtype=object)

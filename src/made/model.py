@@ -24,10 +24,12 @@ from made.errors import ModelError
 from made.field import Field as ColumnField
 from made.network import Network
 from made.schema import Schema
+from made.state import Epoch, State
 from made.store import Content, Folder, commit, is_model, parse_object, read_tensors, tensors_file
-from made.training import Epoch, State, Trainer
+from made.training import Trainer
 
-__all__ = ["Config", "Model", "checkpoint", "data_digest", "history_lines", "open_model"]
+__all__ = ["Config", "Data", "Model", "begin_run", "checkpoint", "checkpoint_content", "checkpoint_name", "data_digest"]
+__all__ += ["history_line", "history_lines", "new_config", "open_model", "with_scores"]
 
 
 class Data(BaseModel):
@@ -134,15 +136,16 @@ class Model:
         }
 
 
-def open_model(path: str | PathLike[str]) -> tuple[Model, State | None]:
+def open_model(path: str | PathLike[str], *, to_train: bool = True) -> tuple[Model, State | None]:
     """A model from its folder, and the state of its training, if there is one to go on from.
 
-    A model whose training is not finished has the best weights so far. Whatever the files say is checked before it is
-    believed, and before memory is taken for it.
+    The state of a finished model, which is several times as large, is left alone unless it is ``to_train``. A model
+    whose training is not finished has the best weights so far. Whatever the files say is checked before it is believed,
+    and before memory is taken for it.
     """
     folder = Folder.open(path)
     try:
-        return _open_model(folder)
+        return _open_model(folder, to_train)
     except ModelError:
         raise
     except ValidationError as error:
@@ -152,9 +155,9 @@ def open_model(path: str | PathLike[str]) -> tuple[Model, State | None]:
         raise ModelError(f"{path} is not what it should be: {error}") from None
 
 
-def _open_model(folder: Folder) -> tuple[Model, State | None]:
+def _open_model(folder: Folder, to_train: bool) -> tuple[Model, State | None]:
     state: State | None = None
-    if folder.checkpoint is not None:
+    if folder.checkpoint is not None and (to_train or not folder.finished):
         tensors, facts = read_tensors(folder.checkpoint)
         if facts is None or facts.keys() != {"config", "state"}:
             raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from made.training import Epoch
+from made.state import Epoch
 
 __all__ = ["learning_curve", "samples", "tiles"]
 

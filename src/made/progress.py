@@ -10,7 +10,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from made.training import Epoch, Trainer
+    from made.state import Epoch
+from made.training import Trainer
 
 __all__ = ["TensorBoard", "bar"]
 

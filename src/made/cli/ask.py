@@ -25,6 +25,10 @@ from made.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
     from made.estimator import MADE
 
 __all__ = ["evaluate", "explain", "info", "score"]
@@ -54,9 +58,7 @@ def evaluate(
 
     from made.likelihood import mean_and_interval
 
-    made = load(model, seed, masks, quiet)
-    rows = columns_of(rows_for(data, "test")[0], made, quiet)
-    log_p = made.score_samples(rows, given=_columns(given, made))
+    made, log_p = _log_prob(model, data, given, masks, seed, quiet)
     nll, half = mean_and_interval(-torch.from_numpy(log_p))
     family = made.model_.network.connectivities
     count = len(family.numbers(made._masks()))
@@ -81,9 +83,7 @@ def score(
     quiet: QUIET = False,
 ) -> None:
     """log p of each row, in nats. Empty entries are not observed: the likelihood is that of the others."""
-    made = load(model, seed, masks, quiet)
-    rows = columns_of(rows_for(data, "test")[0], made, quiet)
-    log_p = made.score_samples(rows, given=_columns(given, made))
+    _, log_p = _log_prob(model, data, given, masks, seed, quiet)
     if as_json and out in (None, "-"):
         print_json({"log_prob": [float(value) for value in log_p]})
         return
@@ -140,7 +140,7 @@ def explain(
 
 
 @command
-def info(model: MODEL, as_json: JSON = False, quiet: QUIET = False) -> None:
+def info(model: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
     """What a model is: its columns, its parameters, how it was trained."""
     made = load(model, quiet=True)
     stored, config = made.model_, made.model_.config
@@ -175,6 +175,15 @@ def info(model: MODEL, as_json: JSON = False, quiet: QUIET = False) -> None:
     print(f"training    {made.n_epochs_} epochs{nll}")
     print(f"parameters  {facts['parameters']}")
     print(f"network     {stored.network.extra_repr()}")
+
+
+def _log_prob(
+    model: Path, data: str, given: str | None, masks: int | None, seed: int | None, quiet: bool
+) -> tuple[MADE, NDArray[Any]]:
+    """A model, and log p of each row."""
+    made = load(model, seed, masks, quiet)
+    rows = columns_of(rows_for(data, "test")[0], made, quiet)
+    return made, made.score_samples(rows, given=_columns(given, made))
 
 
 def _columns(given: str | None, model: MADE) -> list[str | int] | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, note, print_json
+from made.cli.common import JSON, QUIET, SEED, command, note, print_json
 
 __all__ = ["app"]
 
@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="Named data: the paper's sets.", ri
 
 @app.command("list")
 @command
-def list_sets(as_json: JSON = False, quiet: QUIET = False) -> None:
+def list_sets(seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
     """The named sets, their sizes, and where each would come from."""
     from made import datasets
 
@@ -44,6 +44,7 @@ def list_sets(as_json: JSON = False, quiet: QUIET = False) -> None:
 @command
 def get(
     name: Annotated[str, typer.Argument(help="The name of a set.", show_default=False)],
+    seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
