@@ -1,0 +1,70 @@
+"""The paper's Figure 2: NLL against the number of masks, for one hidden layer of 500 units and three sizes of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from made.datasets import Dataset
+from made.paper.search import Search
+from made.paper.table_mnist import PROTOCOL
+
+__all__ = ["BATCHES", "MASKS", "draw", "make"]
+
+MASKS = (1, 2, 4, 8, 16, 32, 64)
+BATCHES = (83, 100, 128)
+RATE = 0.01
+
+
+def make(
+    search: Search,
+    data: Dataset,
+    *,
+    masks: Iterable[int] = MASKS,
+    batches: Iterable[int] = BATCHES,
+    units: int = 500,
+    epochs: int = 1000,
+) -> list[dict[str, Any]]:
+    """Train one network for each point of the figure; only the number of masks and the size of batches differ."""
+    points = []
+    for batch_size in batches:
+        for count in masks:
+            name = f"1x{units}-{count}-mask{'' if count == 1 else 's'}-batch-{batch_size}"
+            parameters = PROTOCOL | {
+                "hidden_sizes": (units,),
+                "masks": count,
+                "learning_rate": RATE,
+                "batch_size": batch_size,
+                "max_epochs": epochs,
+            }
+            points.append(search.row(data, name, {name: parameters}))
+    return points
+
+
+def draw(results: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write the picture: a line for each size of batches, with the 95 % interval of each point."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axis = figure.subplots()
+    done = [each for each in results if each.get("test_nll") is not None]
+    for batch_size in sorted({each["config"]["batch_size"] for each in done}):
+        line = sorted((each for each in done if each["config"]["batch_size"] == batch_size), key=lambda e: e["masks"])
+        axis.errorbar(
+            [each["masks"] for each in line],
+            [each["test_nll"] for each in line],
+            [each["ci95"] for each in line],
+            marker="o",
+            capsize=3,
+            label=f"batches of {batch_size}",
+        )
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(sorted({each["masks"] for each in done}), sorted({each["masks"] for each in done}))
+    axis.set_xlabel("number of masks")
+    axis.set_ylabel("test NLL in nats, 95 % interval")
+    units, sets = {each["config"]["hidden_sizes"][0] for each in done}, {each["dataset"] for each in done}
+    axis.set_title(f"{', '.join(sorted(sets))}: one hidden layer of {', '.join(map(str, sorted(units)))} units")
+    axis.legend()
+    axis.grid(alpha=0.3)
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,89 @@
+"""The record of results: `results/<name>.json`, a list of objects, kept whole while several commands write to it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from made.errors import DataError
+from made.files import atomic
+
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["FIELDS", "Record", "source"]
+
+# What every object has, null where it does not apply.
+FIELDS = ("dataset", "row", "valid_nll", "test_nll", "ci95", "masks", "config", "seed", "epochs", "seconds", "commit")
+
+
+class Record:
+    """The results of one table or figure, a row of a set being there once.
+
+    Arguments:
+        path: the file, which need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All objects."""
+        if not self.path.exists():
+            return []
+        try:
+            rows = json.loads(self.path.read_text())
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.path} cannot be read: {error}.") from None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise DataError(f"{self.path} should be a list of results. Put the right file there, or remove it.")
+        return rows
+
+    def get(self, dataset: str | None, row: str) -> dict[str, Any] | None:
+        """The object of a row of a set."""
+        found = [each for each in self.rows() if (each.get("dataset"), each.get("row")) == (dataset, row)]
+        return found[0] if found else None
+
+    def put(self, result: Mapping[str, Any]) -> None:
+        """Write an object, in place of the one that there may be for the same row of the same set."""
+        result = dict.fromkeys(FIELDS) | {"commit": source()} | dict(result)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._alone():
+            key = (result["dataset"], result["row"])
+            rows = [each for each in self.rows() if (each.get("dataset"), each.get("row")) != key] + [result]
+            rows.sort(key=lambda each: str(each.get("dataset")))
+            text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
+            with atomic(self.path) as file:
+                file.write(text.encode())
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the file against other commands for a moment."""
+        if fcntl is None:
+            yield
+            return
+        with (self.path.parent / f".{self.path.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def source() -> str:
+    """The commit of the code that runs, with a plus if it was changed since; unknown outside of a clone."""
+    folder = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        run = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)
+        return run.stdout.strip() if run.returncode == 0 else ""
+
+    try:
+        commit = git("rev-parse", "--short=10", "HEAD")
+        changed = git("status", "--porcelain", "--", str(folder.parent)) if commit else ""
+    except OSError:
+        return "unknown"
+    return f"{commit}{'+' if changed else ''}" if commit else "unknown"

@@ -1,0 +1,110 @@
+"""A row of a table: configurations trained and kept, one chosen by validation rows, and that one asked about test, once.
+
+Each configuration is a model in a folder of its own, which `made evaluate` can open, and from which training goes on
+where it was stopped. What is known is written after each of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from made.datasets import Dataset
+from made.errors import Diverged
+from made.estimator import MADE
+from made.likelihood import mean_and_interval
+from made.paper.record import Record
+
+__all__ = ["Search"]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where a table's models and results are kept.
+
+    Attributes:
+        record: the results.
+        runs: the folder for models, one for each configuration that was trained.
+        command: the command that makes these results again.
+        seed: the seed of all that is random.
+        budget: which part of the grid is tried, in a word.
+        verbose: whether to show a bar for each training.
+        report: called with a sentence after each configuration.
+    """
+
+    record: Record
+    runs: Path
+    command: str
+    seed: int = 0
+    budget: str = "evening"
+    verbose: bool = False
+    report: Callable[[str], None] = lambda text: None
+
+    def row(
+        self, data: Dataset, row: str, cases: Mapping[str, Mapping[str, Any]], *, test_masks: int | None = None
+    ) -> dict[str, Any]:
+        """Train every case, choose by validation, evaluate the chosen one on test rows, and write that down.
+
+        A result that is there already, of the same cases and seed, is given as it is: test rows are asked about once.
+
+        Arguments:
+            data: the rows.
+            row: what the row of the table is called.
+            cases: the parameters of :class:`~made.estimator.MADE` for each configuration, by a name for its folder.
+            test_masks: how many masks an unlimited model averages for the test rows.
+        """
+        there = self.record.get(data.name, row)
+        same = there is not None and (there["seed"], there["budget"]) == (self.seed, self.budget)
+        if there is not None and same and there["test_nll"] is not None:
+            if {each["name"] for each in there["tried"]} == set(cases):
+                self.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
+                return there
+        result: dict[str, Any] = {
+            "dataset": data.name,
+            "row": row,
+            "seed": self.seed,
+            "budget": self.budget,
+            "command": self.command,
+            "tried": [],
+        }
+        best: MADE | None = None
+        for name, parameters in cases.items():
+            try:
+                model = self.fit(data, name, parameters)
+            except Diverged as error:
+                result["tried"].append({"name": name, "valid_nll": None, "failed": str(error)})
+                continue
+            scores = model.model_.config.scores
+            facts = {key: scores[key] for key in ("valid_nll", "epochs", "seconds")}
+            result["tried"].append({"name": name} | facts)
+            if best is None or facts["valid_nll"] < result["valid_nll"]:
+                best = model
+                result |= facts | {"masks": parameters["masks"], "config": {"name": name} | _plain(parameters)}
+            self.record.put(result)
+            self.report(f"{data.name}, {name}: valid NLL {facts['valid_nll']:.3f}, {facts['epochs']} epochs.")
+        if best is None:
+            raise Diverged(f"{data.name}: every configuration of the row {row!r} diverged.")
+        if best.masks == "unlimited" and test_masks is not None:
+            best.evaluation_masks = result["test_masks"] = test_masks
+        start = time.perf_counter()
+        log_p = torch.from_numpy(best.score_samples(data.test))
+        result["test_nll"], result["ci95"] = mean_and_interval(-log_p)
+        result["test_seconds"] = round(time.perf_counter() - start, 1)
+        self.record.put(result)
+        self.report(f"{data.name}, {row}: test NLL {result['test_nll']:.2f} +- {result['ci95']:.2f}.")
+        return result
+
+    def fit(self, data: Dataset, name: str, parameters: Mapping[str, Any]) -> MADE:
+        """A model of these parameters: trained, gone on with, or loaded, according to what is in its folder."""
+        folder = self.runs / data.name / (name if self.seed == 0 else f"{name}-seed{self.seed}")
+        model = MADE(**parameters, columns="binary", random_state=self.seed, verbose=int(self.verbose))
+        return model.fit(data.train, X_valid=data.valid, resume_from=folder)
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}

@@ -1,0 +1,229 @@
+r"""The paper's Table 1, measured: how the time of an exact NLL grows with D, K, L and R.
+
+D is the number of columns, K the units of a hidden layer, L the number of hidden layers, and R that of the masks, each
+with an ordering of its own. A row takes :math:`R (2 D K + K^2 (L - 1) + D^2)` multiply-adds, the last term for direct
+connections; half of them are masked, whatever the sizes. One of the four grows at a time, and the exponent is the slope
+of the logarithm of the time. Beside it is that of the multiply-adds at the very same sizes: where two terms compete, no
+whole number would be a fair comparison.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from made.connectivity import Connectivities
+from made.likelihood import log_prob
+from made.network import Network
+
+__all__ = ["Sizes", "fit", "markdown", "measure", "operations"]
+
+ROWS = 100  # the paper's batch
+REPEATS = 15
+
+# Every row of the table, and the series that speak for it.
+TABLE = [
+    ("RBM 25 CD steps", "O(min(2^D K, D 2^K))", None),
+    ("DARN", "O(2^K D)", None),
+    ("NADE (fixed order)", "O(D K)", None),
+    ("EoNADE 1hl, R ord.", "O(R D K)", None),
+    ("EoNADE 2hl, R ord.", "O(R D K^2)", None),
+    ("MADE 1hl, 1 ord.", "O(D K + D^2)", "K in 1hl; D in 1hl"),
+    ("MADE 2hl, 1 ord.", "O(D K + K^2 + D^2)", "K in 2hl; D in 2hl"),
+    ("MADE 1hl, R ord.", "O(R (D K + D^2))", "R in 1hl"),
+    ("MADE 2hl, R ord.", "O(R (D K + K^2 + D^2))", "R in 2hl"),
+]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the time depends on, by the paper's letters, and whether there are direct connections A."""
+
+    D: int
+    K: int
+    L: int = 1
+    R: int = 1
+    direct: bool = False
+
+    def network(self) -> Network:
+        family = Connectivities(self.D, (self.K,) * self.L, masks=self.R, ordering="random")
+        return Network(self.D, family, direct=self.direct)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One letter that grows, whatever it is in ``base``; the others are such that its terms outweigh the rest."""
+
+    name: str
+    symbol: Literal["D", "K", "L", "R"]
+    sizes: tuple[int, ...]
+    base: Sizes
+
+    def each(self) -> list[Sizes]:
+        """The sizes of every network of the series."""
+        return [Sizes(**asdict(self.base) | {self.symbol: size}) for size in self.sizes]
+
+
+SERIES = [
+    Series("K in 1hl", "K", (4096, 8192, 16384, 32768), Sizes(D=512, K=0)),
+    Series("D in 1hl", "D", (2048, 2896, 4096, 5792, 8192), Sizes(D=0, K=256, direct=True)),
+    Series("K in 2hl", "K", (2048, 2896, 4096, 5792, 8192), Sizes(D=64, K=0, L=2)),
+    Series("D in 2hl", "D", (2048, 2896, 4096, 5792, 8192), Sizes(D=0, K=256, L=2, direct=True)),
+    Series("L", "L", (2, 4, 8, 16), Sizes(D=64, K=1024)),
+    Series("R in 1hl", "R", (2, 4, 8, 16, 32), Sizes(D=256, K=512, direct=True)),
+    Series("R in 2hl", "R", (2, 4, 8, 16, 32), Sizes(D=256, K=512, L=2, direct=True)),
+]
+
+
+def operations(sizes: Sizes) -> int:
+    """The multiply-adds of one row, with those that are masked.
+
+    Example:
+        >>> operations(Sizes(D=3, K=4, L=2))
+        40
+        >>> operations(Sizes(D=3, K=4, L=2, R=10, direct=True))
+        490
+    """
+    D, K = sizes.D, sizes.K
+    return sizes.R * (2 * D * K + K**2 * (sizes.L - 1) + D**2 * sizes.direct)
+
+
+def fit(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
+    """The exponent of a power law and its standard error: least squares of log values on log sizes.
+
+    Example:
+        >>> exponent, error = fit([1, 2, 4], [3, 12, 48])
+        >>> round(exponent, 6), round(error, 6)
+        (2.0, 0.0)
+    """
+    x, y = np.log(np.asarray(sizes, dtype=float)), np.log(np.asarray(values, dtype=float))
+    if len(x) < 3:
+        raise ValueError(f"'sizes' should be at least 3, or there is no standard error, not {len(x)}.")
+    x, y = x - x.mean(), y - y.mean()
+    slope = (x @ y) / (x @ x)
+    rest = y - slope * x
+    return float(slope), math.sqrt((rest @ rest) / (len(x) - 2) / (x @ x))
+
+
+def measure(*, quick: bool = False, report: Callable[[str], object] = lambda line: None) -> dict[str, Any]:
+    """Measure every series, on one thread; all that is returned can be written as JSON.
+
+    Arguments:
+        quick: tiny networks, to see that it works; their times say nothing.
+        report: called with a line about each series.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        series = [_measure(_tiny(each) if quick else each, 2 if quick else REPEATS, report) for each in SERIES]
+    finally:
+        torch.set_num_threads(threads)
+    rows = [{"model": model, "formula": formula, "measured": measured} for model, formula, measured in TABLE]
+    return {"machine": _machine(), "series": series, "rows": rows}
+
+
+def _tiny(series: Series) -> Series:
+    base = replace(series.base, D=series.base.D // 32, K=series.base.K // 32)
+    sizes = tuple(size // 32 for size in series.sizes) if series.symbol in "DK" else series.sizes[:3]
+    return replace(series, sizes=sizes, base=base)
+
+
+def _measure(series: Series, repeats: int, report: Callable[[str], object]) -> dict[str, Any]:
+    """The seconds of each size: processor time of this thread, the least over the repeats.
+
+    Other work on the machine only ever adds to it.
+    """
+    generator = torch.Generator().manual_seed(0)
+    work = [(each.network(), torch.rand(ROWS, each.D, generator=generator).round()) for each in series.each()]
+    seconds = np.full((repeats + 1, len(work)), math.inf)
+    for number in range(repeats + 1):
+        # In turn, so that a busy minute is not that of one size only, and every other time backwards.
+        for index in range(len(work))[:: 1 if number % 2 else -1]:
+            network, rows = work[index]
+            start = time.thread_time()
+            log_prob(network, rows)
+            seconds[number, index] = time.thread_time() - start
+    least = seconds[1:].min(axis=0).tolist()  # the first round warms up
+    exponent, error = fit(series.sizes, least)
+    theory, _ = fit(series.sizes, [operations(sizes) for sizes in series.each()])
+    report(f"{series.name}: exponent {exponent:.2f} ± {error:.2f}, theory {theory:.2f}")
+    fixed = {name: value for name, value in asdict(series.base).items() if name != series.symbol}
+    return {
+        "name": series.name,
+        "symbol": series.symbol,
+        "fixed": fixed,
+        "sizes": list(series.sizes),
+        "seconds": least,
+        "exponent": exponent,
+        "stderr": error,
+        "theory": theory,
+    }
+
+
+def _machine() -> dict[str, object]:
+    """What it was measured on."""
+    model = platform.processor()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), model)
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "threads": 1,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """What was measured, as two tables: the paper's, and the exponents."""
+    lines = _table(
+        ("model", "time of an exact NLL", "measured below"),
+        [(row["model"], f"`{row['formula']}`", row["measured"] or "") for row in result["rows"]],
+    )
+    lines += [
+        "",
+        "D columns, K units in each of L hidden layers (the paper's table stops at two), R masks, each with an",
+        f"ordering of its own. Seconds are processor time for {ROWS} rows on one thread; they grow as a power of what",
+        "grows, and after ± is the standard error of the fit of its exponent. Theory is the exponent of the number of",
+        "multiply-adds, fitted to the same sizes. Times grow less than that while there is other work beside them, and",
+        "where large products run at a better rate than small ones.",
+        "",
+    ]
+    exponents = []
+    for each in result["series"]:
+        fixed = ", ".join(f"{name} = {value}" for name, value in each["fixed"].items() if name != "direct")
+        sizes, seconds = each["sizes"], each["seconds"]
+        exponents.append(
+            (
+                each["name"],
+                f"{sizes[0]} to {sizes[-1]}",
+                fixed + (", direct" if each["fixed"]["direct"] else ""),
+                f"{seconds[0]:.4f} to {seconds[-1]:.4f}",
+                f"{each['exponent']:.2f} ± {each['stderr']:.2f}",
+                f"{each['theory']:.2f}",
+            )
+        )
+    lines += _table(("what grows", "from, to", "the rest", "seconds", "exponent, measured", "theory"), exponents)
+    where = result["machine"]
+    lines += [
+        "",
+        f"Measured on: {where['processor']}, {where['threads']} of {where['cores']} cores, {where['system']}, "
+        f"Python {where['python']}, torch {where['torch']}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]

@@ -1,0 +1,65 @@
+"""The paper's Table 6: binarized MNIST, by its protocol (section 6.2) and its grid (Table 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from made.datasets import Dataset
+from made.paper.search import Search
+
+__all__ = ["ROWS", "SET", "WIDTH", "cases", "make"]
+
+SET = "binarized_mnist"
+# Layers and masks of each row.
+ROWS = {
+    "MADE 1hl (1 mask)": (1, 1),
+    "MADE 2hl (1 mask)": (2, 1),
+    "MADE 1hl (32 masks)": (1, 32),
+    "MADE 2hl (32 masks)": (2, 32),
+}
+WIDTH = {"full": 8000, "evening": 500}
+# The learning rates of Table 5, and those of them that fit an evening.
+RATES = {"full": (0.1, 0.05, 0.01, 0.005), "evening": (0.01,)}
+EPOCHS = {"full": 1000, "evening": 60}
+
+PROTOCOL: dict[str, Any] = {
+    "activation": "relu",
+    "direct": True,
+    "conditioning": False,
+    "dropout": 0.0,
+    "optimizer": "adagrad",
+    "epsilon": 1e-6,
+    "weight_decay": 0.0,
+    "clip": None,
+    "average": None,
+    "batch_size": 100,
+    "patience": 30,
+}
+
+
+def cases(row: str, budget: str, width: int | None = None, epochs: int | None = None) -> dict[str, dict[str, Any]]:
+    """The configurations of a row: parameters of the estimator, by a name that says what differs.
+
+    Example:
+        >>> list(cases("MADE 2hl (32 masks)", "full"))[:2]
+        ['2x8000-32-masks-rate-0.1', '2x8000-32-masks-rate-0.05']
+    """
+    layers, masks = ROWS[row]
+    width = WIDTH[budget] if width is None else width
+    epochs = EPOCHS[budget] if epochs is None else epochs
+    return {
+        f"{layers}x{width}-{masks}-mask{'' if masks == 1 else 's'}-rate-{rate}": PROTOCOL
+        | {"hidden_sizes": (width,) * layers, "masks": masks, "learning_rate": rate, "max_epochs": epochs}
+        for rate in RATES[budget]
+    }
+
+
+def make(
+    search: Search,
+    data: Dataset,
+    rows: tuple[str, ...] = tuple(ROWS),
+    width: int | None = None,
+    epochs: int | None = None,
+) -> list[dict[str, Any]]:
+    """The rows of the table."""
+    return [search.row(data, row, cases(row, search.budget, width, epochs)) for row in rows]

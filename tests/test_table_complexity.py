@@ -1,0 +1,115 @@
+"""Table 1: what is fitted, what is counted, and what is said of it; times themselves are not tested."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from made import Connectivities
+from made.paper.table_complexity import SERIES, TABLE, Sizes, fit, markdown, measure, operations
+
+
+@given(exponent=st.floats(-3, 3), factor=st.floats(1e-6, 1e6), start=st.integers(1, 50))
+def test_a_power_law_is_found_exactly(exponent, factor, start) -> None:
+    sizes = start * np.array([1, 2, 3, 7, 20])
+    found, error = fit(sizes, factor * sizes.astype(float) ** exponent)
+    assert found == pytest.approx(exponent, abs=1e-9)
+    assert error == pytest.approx(0, abs=1e-9)
+
+
+def test_the_standard_error_is_that_of_many_fits() -> None:
+    generator = np.random.default_rng(0)
+    sizes = np.array([1, 2, 4, 8, 16, 32])
+    fits = np.array([fit(sizes, sizes**1.5 * np.exp(0.1 * generator.standard_normal(6))) for _ in range(4000)])
+    assert fits[:, 0].mean() == pytest.approx(1.5, abs=0.005)
+    assert np.sqrt((fits[:, 1] ** 2).mean()) == pytest.approx(fits[:, 0].std(), rel=0.05)
+
+
+def test_two_sizes_are_too_few() -> None:
+    with pytest.raises(ValueError, match="'sizes' should be at least 3, or there is no standard error, not 2"):
+        fit([1, 2], [1, 2])
+
+
+@given(D=st.integers(1, 9), K=st.integers(1, 9), L=st.integers(1, 4), R=st.integers(1, 4), direct=st.booleans())
+def test_operations_are_the_entries_of_the_masks(D, K, L, R, direct) -> None:
+    family = Connectivities(D, (K,) * L, masks=R, ordering="random")
+    entries = sum(mask.size for connectivity in family for mask in connectivity.masks())
+    assert len(list(family)) == R
+    assert operations(Sizes(D, K, L, R, direct)) == entries + (R * D * D if direct else 0)
+
+
+@pytest.mark.parametrize("sizes", [Sizes(60, 40), Sizes(40, 300), Sizes(40, 90, 3), Sizes(200, 30, 2, 3)])
+def test_half_of_them_are_masked_whatever_the_sizes(sizes) -> None:
+    family = Connectivities(sizes.D, (sizes.K,) * sizes.L, masks=sizes.R, ordering="random")
+    ones = sum(int(mask.sum()) for connectivity in family for mask in connectivity.masks())
+    assert ones / operations(sizes) == pytest.approx(0.5, abs=0.06)
+
+
+def test_the_terms_of_the_theory_are_clear() -> None:
+    """In the limit, the exponents are the whole numbers of the formulas; at the sizes of the series, close to them."""
+    limit = {"K in 1hl": 1, "D in 1hl": 2, "K in 2hl": 2, "D in 2hl": 2, "L": 1, "R in 1hl": 1, "R in 2hl": 1}
+    assert [series.name for series in SERIES] == list(limit)
+    for series in SERIES:
+        theory, _ = fit(series.sizes, [operations(sizes) for sizes in series.each()])
+        assert theory == pytest.approx(limit[series.name], abs=0.25)
+        assert [getattr(sizes, series.symbol) for sizes in series.each()] == list(series.sizes)
+
+
+def test_what_is_measured(capsys) -> None:
+    threads, state = torch.get_num_threads(), torch.random.get_rng_state()
+    lines: list[str] = []
+    result = measure(quick=True, report=lines.append)
+    assert torch.get_num_threads() == threads
+    assert (torch.random.get_rng_state() == state).all()
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert list(result) == ["machine", "series", "rows"]
+    assert result["machine"]["threads"] == 1
+    assert len(result["rows"]) == 9
+    named = [name for row in result["rows"] for name in (row["measured"] or "").split("; ") if name]
+    assert sorted([*named, "L"]) == sorted(series["name"] for series in result["series"])
+    for row in result["rows"]:
+        assert (row["measured"] is not None) == row["model"].startswith("MADE")
+    for series, line in zip(result["series"], lines, strict=True):
+        assert len(series["sizes"]) == len(series["seconds"]) >= 3
+        assert min(series["seconds"]) > 0
+        assert set(series["fixed"]) == {"D", "K", "L", "R", "direct"} - {series["symbol"]}
+        each = [Sizes(**series["fixed"], **{series["symbol"]: size}) for size in series["sizes"]]
+        assert series["theory"] == fit(series["sizes"], list(map(operations, each)))[0]
+        assert (series["exponent"], series["stderr"]) == fit(series["sizes"], series["seconds"])
+        assert line.startswith(f"{series['name']}: exponent {series['exponent']:.2f} ± {series['stderr']:.2f}, theory")
+    assert capsys.readouterr().out == ""
+
+
+def test_threads_are_as_before_even_if_it_fails() -> None:
+    before = torch.get_num_threads()
+
+    def report(line: str) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(KeyboardInterrupt):
+            measure(quick=True, report=report)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_page_has_two_tables() -> None:
+    series = {"name": "K in 2hl", "symbol": "K", "sizes": [10, 20, 40], "seconds": [0.5, 2.0, 8.0]}
+    series |= {"fixed": {"D": 7, "L": 2, "R": 1, "direct": True}, "exponent": 2.0, "stderr": 0.125, "theory": 1.94}
+    rows = [{"model": model, "formula": formula, "measured": name} for model, formula, name in TABLE]
+    machine = {"processor": "abacus", "cores": 2, "threads": 1, "system": "wood", "python": "3", "torch": "2"}
+    page = markdown({"machine": machine, "series": [series], "rows": rows}).splitlines()
+    tables = [[cell.strip() for cell in line.strip("|").split("|")] for line in page if line.startswith("|")]
+    assert [len(row) for row in tables] == [3] * 11 + [6] * 3
+    assert tables[2] == ["RBM 25 CD steps", "`O(min(2^D K, D 2^K))`", ""]
+    assert tables[8] == ["MADE 2hl, 1 ord.", "`O(D K + K^2 + D^2)`", "K in 2hl; D in 2hl"]
+    grown = ["K in 2hl", "10 to 40", "D = 7, L = 2, R = 1, direct", "0.5000 to 8.0000", "2.00 ± 0.12", "1.94"]
+    assert tables[-1] == grown
+    assert page[-1] == "Measured on: abacus, 1 of 2 cores, wood, Python 3, torch 2."
