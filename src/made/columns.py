@@ -84,6 +84,10 @@ class Column(ABC):
         """What the output units are before training, if the weights add nothing. Shape: (outputs)."""
         return torch.zeros(self.outputs)
 
+    def independent(self, values: Tensor) -> Tensor:
+        """What the output units are if these values depend on nothing. Shapes: (values) to (outputs)."""
+        return self.initial()
+
     def inner(self, values: Tensor) -> Tensor:
         """Values of the table to those that all other methods, but for :meth:`valid`, work on."""
         return values
@@ -129,6 +133,9 @@ class Binary(Column):
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         return F.binary_cross_entropy_with_logits(units.squeeze(-1), values, reduction="none").neg_()
+
+    def independent(self, values: Tensor) -> Tensor:
+        return ((values.sum() + 1) / (len(values) + 2)).logit().unsqueeze(0)  # as if there were one 0 and one 1 more
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         return (units.squeeze(-1) > noise).to(units.dtype)
@@ -177,6 +184,10 @@ class Categorical(Column):
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         return units.log_softmax(dim=-1).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
+
+    def independent(self, values: Tensor) -> Tensor:
+        counts = values.long().bincount(minlength=self.k).to(values.dtype) + 1  # as if there were one more of each
+        return (counts / counts.sum()).log()
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         # The last is left out: it is 1 but for rounding, and is not to be missed.

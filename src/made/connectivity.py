@@ -191,11 +191,15 @@ class Connectivities:
     def __iter__(self) -> Iterator[Connectivity]:
         return (self[number] for number in self.numbers())
 
-    def draw(self, number: int, *, lowest: Literal[0, 1] = 1) -> Connectivity:
-        r"""Connectivity ``number``; ``lowest`` is the least degree of a hidden unit.
+    def draw(self, number: int, *, lowest: Literal[0, 1] = 1, window: tuple[int, int] | None = None) -> Connectivity:
+        r"""Connectivity ``number``.
 
-        The paper excludes degree 0, because such a unit is constant. With columns given, it sees those, and is
-        needed: then ``lowest`` is 0.
+        Arguments:
+            number: its number.
+            lowest: the least degree of a hidden unit. The paper excludes degree 0, because such a unit is constant.
+                With columns given, it sees those, and is needed: then it is 0.
+            window: the least and the greatest degree of a hidden unit, for a pass that asks only for the columns after
+                the first and up to one after the last of these positions: every unit sees all that comes before.
         """
         if number < 0:
             raise ValueError(f"'number' should be at least 0, not {number}.")
@@ -209,17 +213,22 @@ class Connectivities:
             order = np.argsort(self._bits(of_ordering, 0, self.columns), kind="stable")
             ordering[order] = np.arange(1, self.columns + 1)
         hidden: list[Integers] = []
-        low = min(lowest, self.columns - 1)  # a single column leaves only degree 0
+        low, high = (min(lowest, self.columns - 1), self.columns - 1) if window is None else window
         for layer, size in enumerate(self.hidden_sizes):
             if self.residual and layer > 0 and size == self.hidden_sizes[layer - 1]:
                 hidden.append(hidden[-1])
                 continue
-            # The high half of a 32 x 32 bit product maps bits to [low, D - 1], uniform up to 2**-32.
-            width = np.uint64(self.columns - low)
+            # The high half of a 32 x 32 bit product maps bits to [low, high], uniform up to 2**-32.
+            width = np.uint64(high - low + 1)
             bits = self._bits(of_degrees, layer + 1, size) >> np.uint64(32)
             hidden.append(low + ((bits * width) >> np.uint64(32)).astype(np.int64))
             low = int(hidden[-1].min())
         return Connectivity(ordering, tuple(hidden))
+
+    def blind(self) -> Connectivity:
+        """No column sees another, but all see what is given: each is asked for at the first position."""
+        zeros = tuple(np.zeros(size, dtype=np.int64) for size in self.hidden_sizes)
+        return Connectivity(np.ones(self.columns, dtype=np.int64), zeros)
 
     def digest(self) -> str:
         """A fingerprint of the family's first connectivities, to be kept with a model and compared on loading."""

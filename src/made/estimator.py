@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -76,9 +76,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         conditioning: whether there are connectivity conditioning weights U.
         residual: join hidden layers of equal size by residual connections.
         dropout: the probability with which a hidden unit is left out in training.
+        input_dropout: the same of an input unit.
+        bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
         initialization: ``"glorot"`` or ``"orthogonal"``.
-        optimizer, learning_rate, schedule, epsilon, momentum, weight_decay, clip, average, mask_for, questions: see
-            :class:`made.training.Recipe`.
+        optimizer, learning_rate, schedule, epsilon, momentum, weight_decay, clip, average, mask_for, questions,
+            segments: see :class:`made.training.Recipe`.
         batch_size: the number of rows in an update; ``"auto"`` is 32 to 500, by the number of rows.
         max_epochs: the most passes over the rows; 0 gives a model in its initial weights, which answers everything.
         patience: the look-ahead: training ends after this many epochs without progress.
@@ -112,6 +114,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "hidden_sizes": ["array-like"],
         "masks": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"unlimited"})],
         "dropout": [Interval(numbers.Real, 0, 1, closed="left")],
+        "input_dropout": [Interval(numbers.Real, 0, 1, closed="left")],
         "learning_rate": [Interval(numbers.Real, 0, None, closed="neither"), None],
         "epsilon": [Interval(numbers.Real, 0, None, closed="neither"), None],
         "momentum": [Interval(numbers.Real, 0, 1, closed="left"), None],
@@ -123,6 +126,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "patience": [Interval(numbers.Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(numbers.Real, 0, 1, closed="left")],
         "questions": [Interval(numbers.Real, 0, 1, closed="both")],
+        "segments": [Interval(numbers.Integral, 1, None, closed="left")],
         "validation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
         "evaluation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
         "direct": ["boolean"],
@@ -148,6 +152,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         conditioning: bool = False,
         residual: bool = False,
         dropout: float = 0.1,
+        input_dropout: float = 0.0,
+        bias: str = "zero",
         initialization: str = "glorot",
         optimizer: str = "adamw",
         learning_rate: float | None = None,
@@ -163,6 +169,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         validation_fraction: float = 0.1,
         mask_for: str = "update",
         questions: float = 0.5,
+        segments: int = 1,
         validation_masks: int = 4,
         evaluation_masks: int = 16,
         columns: Kinds = "auto",
@@ -181,6 +188,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.conditioning = conditioning
         self.residual = residual
         self.dropout = dropout
+        self.input_dropout = input_dropout
+        self.bias = bias
         self.initialization = initialization
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -196,6 +205,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.validation_fraction = validation_fraction
         self.mask_for = mask_for
         self.questions = questions
+        self.segments = segments
         self.validation_masks = validation_masks
         self.evaluation_masks = evaluation_masks
         self.columns = columns
@@ -232,8 +242,18 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         """
         return self._fit(X, X_valid, None if resume_from is None else Path(resume_from))
 
-    def _fit(self, X: Any, X_valid: Any, folder: Path | None, overwrite: bool = False) -> MADE:
-        """:meth:`fit`; to overwrite is to start anew, after all was found right, in a folder that has a model."""
+    def _fit(
+        self,
+        X: Any,
+        X_valid: Any,
+        folder: Path | None,
+        overwrite: bool = False,
+        after_epoch: Callable[[Epoch], None] | None = None,
+    ) -> MADE:
+        """:meth:`fit`; to overwrite is to start anew, after all was found right, in a folder that has a model.
+
+        What ``after_epoch`` raises ends training, and is raised.
+        """
         self._validate_params()
         table = Table.of(X)
         valid_table = None if X_valid is None else Table.of(X_valid)
@@ -265,6 +285,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                 return self._take(before)
         network = config.network().to(self.device)
         try:
+            if self.bias == "independent" and state is None:
+                rows = Question.ask(network, codes)
+                network.start_independent(rows.values, rows.observed)
             trainer = Trainer(network, codes, valid, self._recipe(config), state)
         except DataError:
             raise
@@ -273,13 +296,13 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                 raise InvalidParameterError(str(error)) from None
             raise ModelError(f"{folder}: its checkpoint cannot be gone on from: {error}") from None
         if folder is None:
-            self._run(trainer, config, schema, None)
+            self._run(trainer, config, schema, None, after_epoch)
             return self
         check_replaceable(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with only_writer(folder):
             begin_run(folder, before, state)
-            self._run(trainer, config, schema, folder)
+            self._run(trainer, config, schema, folder, after_epoch)
         return self
 
     def _validate_params(self) -> None:
@@ -296,7 +319,14 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             reason = str(error).splitlines()[0]
             raise InvalidParameterError(f"The 'device' parameter of MADE: {self.device!r}: {reason}") from None
 
-    def _run(self, trainer: Trainer, config: Config, schema: Schema, folder: Path | None) -> None:
+    def _run(
+        self,
+        trainer: Trainer,
+        config: Config,
+        schema: Schema,
+        folder: Path | None,
+        after_epoch: Callable[[Epoch], None] | None = None,
+    ) -> None:
         """Train; keep the state in the folder as it goes, and in the end the model."""
         history = trainer.state.history
         log = None if folder is None else folder / "history.jsonl"
@@ -314,6 +344,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                     if log is not None:
                         with log.open("a") as file:
                             file.write(history_line(epoch))
+                    if after_epoch is not None:
+                        after_epoch(epoch)
 
                 trainer.run(keep=keep, report=report, tick=shown.tick)
             # More epochs can follow only if it was not patience that ended these.
@@ -350,7 +382,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         named = [given] if isinstance(given, (str, numbers.Integral)) else given
         flags = None if given is None else np.isin(np.arange(self.n_features_in_), [self._place(c) for c in named])
         network = self.model_.network
-        answer = log_prob(network, codes, given=flags, masks=self._masks())
+        answer = log_prob(network, codes, given=flags, masks=self._masks(), segments=self._segments())
         return answer.cpu().numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -556,6 +588,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         family = self.model_.network.connectivities
         return self.evaluation_masks if family.masks is None and not family.single else None
 
+    def _segments(self) -> int:
+        return min(self.segments, self.n_features_in_)
+
     def _table(self, X: Any, lacks: int | None = None) -> Table:
         check_is_fitted(self, "model_")
         table = Table.of(X)
@@ -603,6 +638,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                     known=known[some],
                     masks=self._masks(),
                     temperature=temperature,
+                    segments=self._segments(),
                     asked_last=asked_last,
                     generator=generator,
                 )

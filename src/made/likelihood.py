@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ from made.network import Network
 from made.plan import Plan
 
 Given: TypeAlias = Rows | Sequence[int] | Sequence[str]
+Pass: TypeAlias = tuple[int | Connectivity, NDArray[np.bool_] | None]
 
 __all__ = ["Question", "log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"]
 
@@ -217,6 +219,7 @@ def log_prob(
     *,
     given: Given | None = None,
     masks: int | Sequence[int] | None = None,
+    segments: int = 1,
     asked_last: bool = True,
     batch_size: int = 500,
 ) -> Tensor:
@@ -229,6 +232,8 @@ def log_prob(
         rows: the rows, (rows, columns); NaN for a hole.
         given: what is conditioned on: column names or numbers, or flags for each column or each entry.
         masks: how many masks an unlimited model averages, or which masks; all R of a finite list unless told.
+        segments: into how many segments an any-order model cuts an ordering, each with a pass of its own in which every
+            unit sees all columns before the segment: 1 is MADE, as many as there are columns is EoNADE.
         asked_last: when an any-order model is given something, put the columns that a row asks for last in the
             ordering, where all units serve them; rows are grouped by what they ask for. ``False`` takes one ordering
             for all rows: less good, but a pass for each mask is enough when rows ask for many different things.
@@ -248,12 +253,13 @@ def log_prob(
     numbers = family.numbers(masks)
     if batch_size < 1:
         raise ValueError(f"'batch_size' should be at least 1, not {batch_size}.")
+    check_segments(network, segments)
     with torch.no_grad():
         if not family.any_order:
             return _prefix_log_prob(network, question, numbers, batch_size).to(question.values.dtype)
         answer = question.values.new_empty(len(question))
         for which, asked in arrangements(question, asked_last):
-            drawn = (arranged(network, number, asked) for number in numbers)
+            drawn = (passes(network, number, asked, segments) for number in numbers)
             (mean,) = _log_means(network, question[which], drawn, [None], batch_size)
             answer[which] = mean.to(answer.dtype)
         return answer
@@ -285,15 +291,43 @@ def arranged(network: Network, number: int, asked: NDArray[np.bool_] | None) -> 
     return number if asked is None else network.connectivities.draw(number, lowest=0).with_last(asked)
 
 
+def check_segments(network: Network, segments: int) -> None:
+    """Refuse a number of segments that the network cannot have."""
+    if isinstance(segments, bool) or not isinstance(segments, (int, np.integer)) or segments < 1:
+        raise ValueError(f"'segments' should be a whole number, at least 1, not {segments!r}.")
+    if segments > 1 and not network.connectivities.any_order:
+        raise ValueError("'segments' is for networks of unlimited masks with resampled orderings.")
+
+
+def passes(network: Network, number: int, asked: NDArray[np.bool_] | None, segments: int) -> list[Pass]:
+    """The passes that make up one likelihood under connectivity ``number``: one for each segment with asked columns.
+
+    A pass is a connectivity, and flags of the columns whose factors it gives; ``None`` for all.
+    """
+    whole = arranged(network, number, asked)
+    if segments == 1:
+        return [(whole, None)]
+    family, width = network.connectivities, len(network.columns)
+    count = width if asked is None or not asked.any() else int(asked.sum())  # those that are asked for come last
+    cuts = np.round(np.linspace(width - count, width, min(-(-segments * count // width), count) + 1)).astype(np.int64)
+    parts: list[Pass] = []
+    for first, last in pairwise(cuts.tolist()):
+        part = family.draw(number, window=(first, last - 1))
+        part = part if asked is None else part.with_last(asked)
+        parts.append((part, (part.ordering > first) & (part.ordering <= last)))
+    return parts
+
+
 def _prefix_log_prob(network: Network, question: Question, numbers: Sequence[int], batch_size: int) -> Tensor:
     """The answer of a model whose orderings are what they are: p(asked, given) / p(given), both prefixes of them."""
     for number in numbers:
         require_prefixes(network, question, torch.full((len(question),), number))
     if question.given is None or len(numbers) == 1:  # one mask: the factors of what is asked are all there is to it
-        (answer,) = _log_means(network, question, numbers, [None], batch_size)
+        (answer,) = _log_means(network, question, ([(number, None)] for number in numbers), [None], batch_size)
         return answer
     plain = Question(question.values, question.observed)
-    joint, condition = _log_means(network, plain, numbers, [None, question.given], batch_size)
+    drawn = ([(number, None)] for number in numbers)
+    joint, condition = _log_means(network, plain, drawn, [None, question.given], batch_size)
     return joint - condition
 
 
@@ -331,26 +365,31 @@ def require_prefixes(network: Network, question: Question, connectivity: Connect
 def _log_means(
     network: Network,
     question: Question,
-    connectivities: Iterable[int | Connectivity],
+    members: Iterable[Sequence[Pass]],
     parts: Sequence[Tensor | None],
     batch_size: int,
 ) -> list[Tensor]:
     """For each part of what is asked for, flags of entries or all of it, the log of its mean probability.
 
-    In double precision, so that many masks add no rounding of their own.
+    ``members`` of the ensemble are lists of passes, whose factors belong together. In double precision, so that many masks add no rounding of their own.
     """
     values = question.values
     double = torch.float64 if values.device.type != "mps" else values.dtype
     totals = [values.new_full((len(values),), -math.inf, dtype=double) for _ in parts]
     count = 0
-    for connectivity in connectivities:
+    for member in members:
         count += 1
-        plan = network.plan(connectivity, rows=len(question))
-        for rows, batch in question.split(batch_size):
-            factors = _factors(network, plan, batch)
-            for total, part in zip(totals, parts, strict=True):
-                chosen = factors if part is None else factors * plan.arrange(part[rows])
-                # A quotient of two of these would lose the digits that a sum in single precision does not have.
-                likelihood = chosen.sum(dim=1, dtype=None if len(parts) == 1 else double)
-                total[rows] = torch.logaddexp(total[rows], likelihood.to(double))
+        sums = [torch.zeros_like(total) for total in totals]
+        for connectivity, flags in member:
+            plan = network.plan(connectivity, rows=len(question))
+            here = None if flags is None else plan.arrange(torch.from_numpy(flags).to(values.device))
+            for rows, batch in question.split(batch_size):
+                factors = _factors(network, plan, batch)
+                for total, part in zip(sums, parts, strict=True):
+                    chosen = factors if part is None else factors * plan.arrange(part[rows])
+                    chosen = chosen if here is None else chosen.masked_fill(~here, 0)
+                    # A quotient of two of these would lose the digits that a sum in single precision does not have.
+                    total[rows] += chosen.sum(dim=1, dtype=None if len(parts) == 1 else double)
+        for total, likelihood in zip(totals, sums, strict=True):
+            torch.logaddexp(total, likelihood, out=total)
     return [total - math.log(count) for total in totals]

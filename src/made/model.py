@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 import made
 from made.card import card
@@ -23,6 +23,7 @@ from made.connectivity import Connectivities
 from made.errors import ModelError
 from made.field import Field as ColumnField
 from made.network import Network
+from made.parameters import LATER
 from made.schema import Schema
 from made.state import Epoch, State
 from made.store import Content, Folder, commit, is_model, parse_object, read_tensors, tensors_file
@@ -57,6 +58,11 @@ class Config(BaseModel):
     data: Data
     scores: dict[str, float | int | None] = {}
 
+    @field_validator("parameters")
+    @classmethod
+    def _complete(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        return LATER | parameters
+
     def schema_(self) -> Schema:
         """The columns of the person's table."""
         return Schema([ColumnField.from_json(each) for each in self.columns], named=self.named)
@@ -89,6 +95,7 @@ class Config(BaseModel):
             direct=parameters["direct"],
             conditioning=parameters["conditioning"],
             dropout=parameters["dropout"],
+            input_dropout=parameters["input_dropout"],
             initialization=parameters["initialization"],
         )
         return network.to(getattr(torch, parameters["dtype"]))

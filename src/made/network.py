@@ -58,6 +58,7 @@ class Network(nn.Module):
         direct: whether there are direct connections A from inputs to outputs. Without hidden layers V is just that.
         conditioning: whether there are connectivity conditioning weights U.
         dropout: the probability with which a hidden unit is left out in training.
+        input_dropout: the same of an input unit; what is left out is not asked for any less.
         initialization: ``"glorot"`` or ``"orthogonal"``; U starts at zero.
         seed: the seed of the initial weights; that of the connectivities unless told.
 
@@ -84,6 +85,7 @@ class Network(nn.Module):
         direct: bool = False,
         conditioning: bool = False,
         dropout: float = 0.0,
+        input_dropout: float = 0.0,
         initialization: Literal["glorot", "orthogonal"] = "glorot",
         seed: int | None = None,
     ) -> None:
@@ -98,12 +100,13 @@ class Network(nn.Module):
             )
         if activation not in ACTIVATIONS:
             raise ValueError(f"'activation' should be one of {', '.join(ACTIVATIONS)}, not {activation!r}.")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"'dropout' should be at least 0 and below 1, not {dropout}.")
+        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= share < 1:
+                raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
         if initialization not in ("glorot", "orthogonal"):
             raise ValueError(f"'initialization' should be glorot or orthogonal, not {initialization!r}.")
         self.columns, self.connectivities, self.activation = columns, connectivities, activation
-        self.conditioning, self.dropout = conditioning, dropout
+        self.conditioning, self.dropout, self.input_dropout = conditioning, dropout, input_dropout
         self.sizes = (columns.inputs, *connectivities.hidden_sizes, columns.outputs)
         self.depth = len(connectivities.hidden_sizes)
         self.direct = direct and self.depth > 0
@@ -132,9 +135,16 @@ class Network(nn.Module):
         parts = ["-".join(map(str, self.sizes)), str(self.columns), f"activation={self.activation}"]
         parts += [word for word in ("direct", "conditioning") if getattr(self, word)]
         parts += ["residual"] if family.residual else []
-        parts += [f"dropout={self.dropout}"] if self.dropout else []
+        parts += [f"{word}={getattr(self, word)}" for word in ("dropout", "input_dropout") if getattr(self, word)]
         parts += [f"masks={'unlimited' if family.masks is None else family.masks}"]
         return ", ".join(parts)
+
+    def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
+        """Let the output biases begin where independent columns would have them. Shapes: (rows, columns), twice."""
+        seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
+        units = [kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.columns)]
+        with torch.no_grad():
+            self.c.copy_(torch.cat(units))
 
     def shape(self, name: str) -> tuple[int, int]:
         """The number of rows and columns of a matrix, in full."""
@@ -233,6 +243,8 @@ class Network(nn.Module):
             generator: the random numbers of that.
         """
         x, seen = self.inputs(plan, values, observed)
+        if dropout:
+            x = _leave_out(x, self.input_dropout, generator)
         from_given = self.from_given(plan, x, seen, given)
         if given is not None:
             x, seen = x * ~self.per_unit(plan, given), seen * ~given.t()
@@ -240,9 +252,8 @@ class Network(nn.Module):
         for layer in range(1, self.depth + 1):
             offset = self.offset(plan, layer, seen, from_given)
             y = ACTIVATIONS[self.activation](plan.product((layer, layer - 1), plan.weights[f"W{layer}"], h, offset))
-            if dropout and self.dropout:
-                keep = torch.empty_like(y).bernoulli_(1 - self.dropout, generator=generator)
-                y = y * keep.div_(1 - self.dropout)
+            if dropout:
+                y = _leave_out(y, self.dropout, generator)
             h = h + y if self.joined(layer) else y
         last = self.depth + 1
         offset = self.offset(plan, last, seen, from_given)
@@ -318,3 +329,11 @@ class Network(nn.Module):
             if isinstance(dense, Tensor) and dense.shape == self.shape(name):
                 state_dict[prefix + name] = self._pack(name, dense.to(self.c.device))
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _leave_out(units: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout: a share of the units is left out, and the others make up for it."""
+    if not share:
+        return units
+    keep = torch.empty_like(units).bernoulli_(1 - share, generator=generator)
+    return units * keep.div_(1 - share)

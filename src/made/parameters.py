@@ -41,6 +41,13 @@ NETWORK = {
     "conditioning": Parameter(False, "flag", "Connectivity conditioning weights U."),
     "residual": Parameter(False, "flag", "Join hidden layers of equal size by residual connections."),
     "dropout": Parameter(0.1, "float", "The probability with which a hidden unit is left out in training."),
+    "input_dropout": Parameter(0.0, "float", "The probability with which an input unit is left out in training."),
+    "bias": Parameter(
+        "zero",
+        "choice",
+        "Where output biases begin: at zero, or as independent columns have them.",
+        ("zero", "independent"),
+    ),
     "initialization": Parameter("glorot", "choice", "How weights begin.", ("glorot", "orthogonal")),
 }
 
@@ -59,6 +66,7 @@ TRAINING = {
     "validation_fraction": Parameter(0.1, "float", "The share of rows that choose the epoch, without other ones."),
     "mask_for": Parameter("update", "choice", "What gets a mask of its own.", ("update", "row")),
     "questions": Parameter(0.5, "float", "The share of an any-order model's updates with random holes and givens."),
+    "segments": Parameter(1, "int", "Segments of an ordering, each with a pass of its own: better, slower answers."),
     "validation_masks": Parameter(4, "int", "Masks that an unlimited model averages after each epoch."),
     "evaluation_masks": Parameter(16, "int", "Masks that an unlimited model averages in every answer."),
 }
@@ -73,3 +81,6 @@ REST = {
 }
 
 PARAMETERS: dict[str, Parameter] = NETWORK | TRAINING | REST
+
+# Those that the first models did not have, and what is true of these.
+LATER: dict[str, Any] = {"input_dropout": 0.0, "bias": "zero", "segments": 1}

@@ -7,6 +7,7 @@ themselves, one indicator each. A matrix is known by the pair (layer it leads to
 from __future__ import annotations
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from made.columns import Columns
@@ -40,11 +41,17 @@ class Plan:
         self.weights: dict[str, Tensor] = {}
         self.dtype, self.device = like.dtype, like.device
         degrees = _degrees(columns, connectivity)
+        self._ranges = {layer: (each.min(), each.max()) for layer, each in degrees.items()}
         self._degrees = {layer: exact_degrees(each, like) for layer, each in degrees.items()}
 
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
         """``add`` plus the masked product of ``weight`` with ``x``."""
         after, before = matrix
+        (lowest, highest), (first, last) = self._ranges[after], self._ranges[before]
+        if highest < first:  # no connection
+            return add.expand(len(weight), x.shape[1]).clone()
+        if lowest >= last:  # all connections
+            return torch.addmm(add, weight, x)
         return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.memory)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:

@@ -52,6 +52,9 @@ class Recipe:
             for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
         questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
             asked later for what it was trained on.
+        segments: into how many segments an any-order model will cut an ordering when it is asked (see
+            :func:`made.log_prob`). With more than one, updates show each row a random part of itself, and ask for all
+            the rest.
         validation_masks: how many masks an unlimited model averages after each epoch.
         evaluation_masks: how many it averages at the end, to choose among its best epochs.
         seed: the seed of the order of rows, of questions and of dropout.
@@ -70,6 +73,7 @@ class Recipe:
     patience: int = 30
     mask_for: Literal["update", "row"] = "update"
     questions: float = 0.5
+    segments: int = 1
     validation_masks: int = 4
     evaluation_masks: int = 16
     seed: int = 0
@@ -82,6 +86,7 @@ class Recipe:
             "batch_size": 1,
             "max_epochs": 0,
             "patience": 1,
+            "segments": 1,
             "validation_masks": 1,
             "evaluation_masks": 1,
             "seed": 0,

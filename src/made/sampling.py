@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from made.columns import Rows
-from made.likelihood import Question, arranged, arrangements, log_prob, require_prefixes
+from made.likelihood import Question, arrangements, check_segments, log_prob, passes, require_prefixes
 from made.network import ACTIVATIONS, Network
 from made.plan import SortedPlan
 
@@ -33,6 +33,7 @@ def sample(
     numbers: Sequence[int] | None = None,
     most_likely: bool = False,
     temperature: float = 1.0,
+    segments: int = 1,
     asked_last: bool = True,
     generator: torch.Generator | int | None = None,
     batch_size: int = 500,
@@ -49,7 +50,7 @@ def sample(
             under each mask, the one that the ensemble finds most likely is kept.
         temperature: below 1 draws nearer to the most likely values, above 1 farther from them: each conditional is
             sharpened or flattened, so that 1 is the only value that draws from the model.
-        asked_last: see :func:`made.log_prob`.
+        segments, asked_last: see :func:`made.log_prob`.
         generator: random numbers, or a seed for them.
         batch_size: the number of rows drawn together.
 
@@ -64,6 +65,7 @@ def sample(
     width, like = len(network.columns), network.c
     if batch_size < 1:
         raise ValueError(f"'batch_size' should be at least 1, not {batch_size}.")
+    check_segments(network, segments)
     if not 0 < temperature < float("inf"):
         raise ValueError(
             f"'temperature' should be above 0, not {temperature}; for no chance at all, use 'most_likely'."
@@ -87,7 +89,7 @@ def sample(
             if chosen.shape != (len(rows),) or chosen.dtype.is_floating_point or (chosen < 0).any():
                 raise ValueError(f"'numbers' should have {len(rows)} elements, whole numbers, one for each row.")
         elif most_likely:
-            return network.columns.outer(_most_likely(network, rows, candidates, asked_last, batch_size))
+            return network.columns.outer(_most_likely(network, rows, candidates, asked_last, batch_size, segments))
         else:
             pick = torch.rand(len(rows), generator=generator, dtype=like.dtype, device=like.device)
             chosen = _choose(network, rows, candidates, pick, batch_size)
@@ -96,7 +98,8 @@ def sample(
         uniform = torch.rand(len(rows), width, generator=generator, dtype=double, device=like.device)
         uniform.clamp_(min=torch.finfo(double).eps / 4)
         noise = None if most_likely else uniform
-        return network.columns.outer(complete(network, rows, chosen, noise, asked_last, batch_size, temperature))
+        filled = complete(network, rows, chosen, noise, asked_last, batch_size, temperature, segments)
+        return network.columns.outer(filled)
 
 
 def _question(rows: Tensor, known: Tensor) -> Question:
@@ -119,14 +122,17 @@ def _choose(network: Network, rows: Tensor, candidates: Sequence[int], pick: Ten
 
 
 def _most_likely(
-    network: Network, rows: Tensor, candidates: Sequence[int], asked_last: bool, batch_size: int
+    network: Network, rows: Tensor, candidates: Sequence[int], asked_last: bool, batch_size: int, segments: int
 ) -> Tensor:
     """The most likely values in turn, under each mask; of these rows, the ones that the ensemble finds most likely."""
     best, best_score = rows, rows.new_full((len(rows),), -torch.inf)
     for index, number in enumerate(candidates):
-        filled = complete(network, rows, torch.full((len(rows),), number), None, asked_last, batch_size)
+        chosen = torch.full((len(rows),), number)
+        filled = complete(network, rows, chosen, None, asked_last, batch_size, segments=segments)
         question = _question(filled, ~rows.isnan())
-        score = log_prob(network, question, masks=candidates, asked_last=asked_last, batch_size=batch_size)
+        score = log_prob(
+            network, question, masks=candidates, segments=segments, asked_last=asked_last, batch_size=batch_size
+        )
         best = torch.where((score > best_score).unsqueeze(1), filled, best) if index else filled
         best_score = torch.maximum(score, best_score)
     return best
@@ -141,6 +147,7 @@ def complete(
     asked_last: bool,
     batch_size: int,
     temperature: float = 1.0,
+    segments: int = 1,
 ) -> Tensor:
     """Fill the NaN of each row under its mask, by uniform random numbers or, without, by most likely values."""
     family, filled = network.connectivities, rows.clone()
@@ -155,19 +162,25 @@ def complete(
         else:
             groups = [(torch.arange(len(question), device=rows.device), None)]
         for which, asked in groups:
-            plan = network.plan(arranged(network, number, asked), packed=True)
-            assert isinstance(plan, SortedPlan)
-            for part in which.split(batch_size):
-                some, index = question[part], of_mask[part]
-                drawn = _ancestral(
-                    network,
-                    plan,
-                    plan.arrange(some.values),
-                    None if some.given is None else plan.arrange(some.given),
-                    None if uniform is None else plan.arrange(uniform[index]),
-                    temperature,
-                )
-                filled[index] = plan.restore(drawn)
+            for connectivity, flags in passes(network, number, asked, segments):
+                plan = network.plan(connectivity, packed=True)
+                assert isinstance(plan, SortedPlan)
+                wanted = None if flags is None else torch.from_numpy(flags).to(rows.device)
+                for part in which.split(batch_size):
+                    index = of_mask[part]
+                    values = filled[index]
+                    known = ~values.isnan()  # also what earlier segments have drawn
+                    drawn = _ancestral(
+                        network,
+                        plan,
+                        plan.arrange(values.masked_fill(~known, 0)),
+                        plan.arrange(known) if known.any() else None,
+                        None if uniform is None else plan.arrange(uniform[index]),
+                        temperature,
+                        None if wanted is None else plan.arrange(wanted),
+                    )
+                    drawn = plan.restore(drawn)
+                    filled[index] = drawn if wanted is None else torch.where(wanted, drawn, values)
     return filled
 
 
@@ -191,6 +204,7 @@ def _ancestral(
     known: Tensor | None,
     uniform: Tensor | None,
     temperature: float,
+    wanted: Tensor | None = None,
 ) -> Tensor:
     """Complete rows, on columns in the order of the plan. Shapes: all (rows, columns).
 
@@ -201,6 +215,7 @@ def _ancestral(
         known: which those are; ``None`` for none.
         uniform: random numbers; ``None`` for most likely values.
         temperature: of each conditional.
+        wanted: which columns to draw, (columns); ``None`` for all that are not known.
     """
     columns, last = plan.columns, network.depth + 1
     given = known is not None and network.connectivities.any_order
@@ -217,6 +232,8 @@ def _ancestral(
     activation = ACTIVATIONS[network.activation]
     noise = None if uniform is None else columns.noise(uniform).t().contiguous().to(values.dtype)
     certain = [False] * len(columns) if known is None else known.all(dim=0).tolist()
+    if wanted is not None:
+        certain = [sure or not want for sure, want in zip(certain, wanted.tolist(), strict=True)]
     drawn = list(values.unbind(dim=1))
 
     for j, (low, high) in enumerate(pairwise(plan.cuts.tolist())):

@@ -1,0 +1,111 @@
+r"""Neighbouring binary columns of which at most one is 1: one categorical column, written out.
+
+A table in which categories were written as zeros and ones (one-hot) is harder to learn than it need be: the network has
+to find out which columns exclude each other, and an any-order model to do so in every ordering of them. Such groups can
+be seen in the training rows. Coded as one column each, with the values 0 (none of them) to k, the same rows have a
+shorter product of conditionals.
+
+The likelihood stays one of *all* binary rows. Those that codes cannot say, with two ones in a group, share a small mass
+:math:`\delta = 1 / (n + 2)`, the rule of succession for what n training rows did not have once:
+
+.. math:: p(x) = (1 - \delta)\, p(\text{codes}) \quad\text{or}\quad \delta / (2^D - \prod_g (k_g + 1)).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from made.errors import DataError
+
+__all__ = ["Exclusive"]
+
+EXPECTED = 10.0  # how many pairs of ones a group would have if its columns were independent, to be believed
+
+
+@dataclass(frozen=True)
+class Exclusive:
+    """Groups of columns that exclude each other.
+
+    Attributes:
+        starts: the first column of each group, and the number of columns at the end.
+        rows: how many rows the groups were found in.
+
+    Example:
+        >>> rows = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]] * 50)
+        >>> groups = Exclusive.find(rows)
+        >>> groups.sizes
+        (3, 1)
+        >>> codes, allowed = groups.encode([[0, 1, 0, 1], [1, 1, 0, 0]])
+        >>> codes[0], allowed
+        (array([2., 1.]), array([ True, False]))
+        >>> groups.decode(codes[:1])
+        array([[0., 1., 0., 1.]])
+    """
+
+    starts: tuple[int, ...]
+    rows: int
+
+    @classmethod
+    def find(cls, rows: ArrayLike) -> Exclusive:
+        """The groups of a table of zeros and ones: neighbours that are never 1 together, too many times for chance."""
+        table = _binary(rows).astype(np.float32)
+        together = table.T @ table
+        starts = [0]
+        for d in range(1, table.shape[1]):
+            if together[d, starts[-1] : d].any():
+                starts.append(d)
+        starts.append(table.shape[1])
+        mean, believed = table.mean(axis=0, dtype=np.float64), []
+        for start, end in pairwise(starts):
+            some = mean[start:end]
+            pairs = len(table) * (some.sum() ** 2 - (some**2).sum()) / 2
+            believed += [start] if pairs >= EXPECTED else range(start, end)
+        return cls((*believed, table.shape[1]), len(table))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of columns in each group."""
+        return tuple(end - start for start, end in pairwise(self.starts))
+
+    @property
+    def kinds(self) -> list[Any]:
+        """What the coded columns are, as the estimator's ``columns`` has it."""
+        return ["binary" if size == 1 else list(range(size + 1)) for size in self.sizes]
+
+    def encode(self, rows: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Rows of zeros and ones to codes, and whether each row can be said in codes. Shapes: (rows, groups), (rows)."""
+        table = _binary(rows)
+        if table.shape[1] != self.starts[-1]:
+            raise DataError(f"'rows' should have {self.starts[-1]} columns, not {table.shape[1]}.")
+        place = np.concatenate([np.arange(1, size + 1) for size in self.sizes])
+        codes = np.add.reduceat(table * place, self.starts[:-1], axis=1)
+        allowed = (np.add.reduceat(table.astype(np.int64), self.starts[:-1], axis=1) <= 1).all(axis=1)
+        codes[~allowed] = 0
+        return codes.astype(np.float64), allowed
+
+    def decode(self, codes: ArrayLike) -> NDArray[np.float64]:
+        """The inverse of :meth:`encode`. Shapes: (rows, groups) to (rows, columns)."""
+        groups = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        place = np.concatenate([np.arange(1, size + 1) for size in self.sizes])
+        return (np.asarray(codes)[:, groups] == place).astype(np.float64)
+
+    def log_prob(self, log_codes: ArrayLike, allowed: ArrayLike) -> NDArray[np.float64]:
+        """log p of the rows themselves, from log p of their codes. Shapes: (rows), (rows) to (rows)."""
+        said, width = sum(math.log(size + 1) for size in self.sizes), self.starts[-1] * math.log(2)
+        if len(self.sizes) == self.starts[-1]:  # no groups: codes are the rows
+            return np.asarray(log_codes, dtype=np.float64)
+        other = math.log(1 / (self.rows + 2)) - (width + math.log1p(-math.exp(said - width)))
+        return np.where(allowed, np.asarray(log_codes, dtype=np.float64) + math.log1p(-1 / (self.rows + 2)), other)
+
+
+def _binary(rows: ArrayLike) -> NDArray[Any]:
+    table = np.asarray(rows)
+    if table.ndim != 2 or not ((table == 0) | (table == 1)).all():
+        raise DataError("'rows' should be a table of zeros and ones, without holes.")
+    return table
