@@ -59,7 +59,7 @@ class Network(nn.Module):
         conditioning: whether there are connectivity conditioning weights U.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input unit; what is left out is not asked for any less.
-        initialization: ``"glorot"`` or ``"orthogonal"``; U starts at zero.
+        initialization: ``"glorot"`` or ``"orthogonal"``; A and U start at zero.
         seed: the seed of the initial weights; that of the connectivities unless told.
 
     Example:
@@ -125,7 +125,7 @@ class Network(nn.Module):
         generator = torch.Generator().manual_seed(connectivities.seed if seed is None else seed)
         for name in self.matrices:
             dense = torch.zeros(self.shape(name))
-            if not name.startswith("U"):
+            if name[0] in "WV":
                 initialize = nn.init.xavier_uniform_ if initialization == "glorot" else nn.init.orthogonal_
                 initialize(dense, generator=generator)
             self.register_parameter(name, nn.Parameter(self._pack(name, dense)))
@@ -140,7 +140,7 @@ class Network(nn.Module):
         return ", ".join(parts)
 
     def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
-        """Let the output biases begin where independent columns would have them. Shapes: (rows, columns), twice."""
+        """Let the output biases begin where independent columns have them. Shapes: (rows, columns), twice."""
         seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
         units = [kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.columns)]
         with torch.no_grad():
