@@ -336,3 +336,30 @@ def test_outputs_ignore_their_own_column_and_later_ones(network) -> None:
                 of_column = every[:, network.columns.output_columns == column]
                 differ = (of_column[:, None] - of_column[None]).abs().amax(dim=2)
                 assert differ[same].max() < 1e-12
+
+
+def test_input_dropout_leaves_out_inputs_in_training_only() -> None:
+    family = Connectivities(4, (), masks=1)
+    network = randomize(Network(4, family, input_dropout=0.5))
+    rows = torch.ones(4000, 4, dtype=torch.float64)
+    full = network.eval()(rows)
+    network.train()
+    thinned = network(rows)
+    assert torch.equal(thinned[:, 0], full[:, 0])  # the first column sees nothing
+    seen = thinned[:, 1].unique()
+    assert len(seen) == 2  # its only input is there, twice as strong, or not
+    assert torch.allclose(thinned.mean(dim=0), full.mean(dim=0), atol=0.15)
+    with pytest.raises(ValueError, match="'input_dropout' should be at least 0 and below 1, not 1"):
+        Network(4, family, input_dropout=1)
+
+
+def test_biases_begin_where_independent_columns_have_them() -> None:
+    columns = Columns([Binary(), Categorical(3)])
+    network = Network(columns, Connectivities(2, (5,)), direct=True)
+    rows = torch.tensor([[1.0, 2.0], [1.0, 0.0], [0.0, 2.0]])
+    network.start_independent(rows, torch.tensor([[True, True], [True, True], [False, True]]))
+    with torch.no_grad():
+        network.V.zero_()
+    probability = log_conditionals(network, [[1, 2]]).exp()[0]
+    assert probability.tolist() == pytest.approx([3 / 4, 3 / 6])
+    assert not network.state_dict()["A"].any()

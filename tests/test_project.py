@@ -64,7 +64,18 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_a_room_imports_only_from_those_before_it() -> None:
-    rooms = ["errors", "parameters", "connectivity", "columns", "numeric", "staircase", "plan", "network", "likelihood"]
+    rooms = [
+        "errors",
+        "parameters",
+        "connectivity",
+        "columns",
+        "exclusive",
+        "numeric",
+        "staircase",
+        "plan",
+        "network",
+        "likelihood",
+    ]
     rooms += [
         "prediction",
         "sampling",
@@ -78,7 +89,7 @@ def test_a_room_imports_only_from_those_before_it() -> None:
         "progress",
         "card",
     ]
-    rooms += ["model", "estimator", "arrays", "files", "datasets", "pictures", "baselines", "paper", "cli"]
+    rooms += ["model", "estimator", "arrays", "files", "datasets", "pictures", "tuning", "baselines", "paper", "cli"]
     for path in (ROOT / "src" / "made").rglob("*.py"):
         room = path.relative_to(ROOT / "src" / "made").parts[0].removesuffix(".py")
         if room == "__init__":
