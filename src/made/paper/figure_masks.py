@@ -1,4 +1,4 @@
-"""The paper's Figure 2: NLL against the number of masks, for one hidden layer of 500 units and three sizes of batches."""
+"""The paper's Figure 2: NLL against the number of masks, for one hidden layer of 500 units and three batch sizes."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from made.pictures import tiles
 
 __all__ = ["draw", "nearest"]
 
+BATCH = 500  # samples that are compared together: all at once could take gigabytes
+
 
 def nearest(samples: ArrayLike, train: ArrayLike) -> NDArray[np.int64]:
     """The training row that differs from each sample in the fewest columns, by number.
@@ -20,8 +22,11 @@ def nearest(samples: ArrayLike, train: ArrayLike) -> NDArray[np.int64]:
         array([1])
     """
     left, right = np.asarray(samples, dtype=np.float32), np.asarray(train, dtype=np.float32)
-    differing = left.sum(axis=1)[:, None] + right.sum(axis=1) - 2 * left @ right.T
-    numbers: NDArray[np.int64] = differing.argmin(axis=1)
+    numbers = np.empty(len(left), dtype=np.int64)
+    ones = right.sum(axis=1)
+    for start in range(0, len(left), BATCH):
+        # The ones of the sample itself are the same for every training row, and need not be added.
+        numbers[start : start + BATCH] = (ones - 2 * left[start : start + BATCH] @ right.T).argmin(axis=1)
     return numbers
 
 

@@ -50,8 +50,8 @@ class Record:
         found = [each for each in self.rows() if (each.get("dataset"), each.get("row")) == (dataset, row)]
         return found[0] if found else None
 
-    def put(self, result: Mapping[str, Any]) -> None:
-        """Write an object, in place of the one that there may be for the same row of the same set."""
+    def put(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Write an object, in place of the one that there may be for the same row of the same set; as it is written."""
         result = dict.fromkeys(FIELDS) | {"commit": source()} | dict(result)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._alone():
@@ -61,6 +61,7 @@ class Record:
             text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
             with atomic(self.path) as file:
                 file.write(text.encode())
+        return result
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""A row of a table: configurations trained and kept, one chosen by validation rows, and that one asked about test, once.
+"""A row of a table: configurations trained and kept, one chosen by validation rows, that one asked about test, once.
 
 Each configuration is a model in a folder of its own, which `made evaluate` can open, and from which training goes on
 where it was stopped. What is known is written after each of them.
@@ -20,7 +20,7 @@ from made.estimator import MADE
 from made.likelihood import mean_and_interval
 from made.paper.record import Record
 
-__all__ = ["Search"]
+__all__ = ["Search", "folder_of"]
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,9 @@ class Search:
             test_masks: how many masks an unlimited model averages for the test rows.
         """
         there = self.record.get(data.name, row)
-        same = there is not None and (there["seed"], there["budget"]) == (self.seed, self.budget)
-        if there is not None and same and there["test_nll"] is not None:
-            if {each["name"] for each in there["tried"]} == set(cases):
-                self.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
-                return there
+        if there is not None and self._answers(there, cases):
+            self.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
+            return there
         result: dict[str, Any] = {
             "dataset": data.name,
             "row": row,
@@ -95,15 +93,28 @@ class Search:
         log_p = torch.from_numpy(best.score_samples(data.test))
         result["test_nll"], result["ci95"] = mean_and_interval(-log_p)
         result["test_seconds"] = round(time.perf_counter() - start, 1)
-        self.record.put(result)
+        result = self.record.put(result)
         self.report(f"{data.name}, {row}: test NLL {result['test_nll']:.2f} +- {result['ci95']:.2f}.")
         return result
 
     def fit(self, data: Dataset, name: str, parameters: Mapping[str, Any]) -> MADE:
         """A model of these parameters: trained, gone on with, or loaded, according to what is in its folder."""
-        folder = self.runs / data.name / (name if self.seed == 0 else f"{name}-seed{self.seed}")
+        folder = folder_of(self.runs, data.name, name, self.seed)
         model = MADE(**parameters, columns="binary", random_state=self.seed, verbose=int(self.verbose))
         return model.fit(data.train, X_valid=data.valid, resume_from=folder)
+
+    def _answers(self, there: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Whether a result is that of these cases: of the same names and seed, and the chosen one just as it is now."""
+        if there["test_nll"] is None or (there["seed"], there.get("budget")) != (self.seed, self.budget):
+            return False
+        name = there["config"]["name"]
+        same = {each["name"] for each in there["tried"]} == set(cases)
+        return same and there["config"] == {"name": name} | _plain(cases[name])
+
+
+def folder_of(runs: Path, dataset: str, name: str, seed: int) -> Path:
+    """Where the model of a configuration is."""
+    return runs / dataset / (name if seed == 0 else f"{name}-seed{seed}")
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
