@@ -61,7 +61,8 @@ class Exclusive:
             if together[d, starts[-1] : d].any():
                 starts.append(d)
         starts.append(table.shape[1])
-        mean, believed = table.mean(axis=0, dtype=np.float64), []
+        mean = table.mean(axis=0, dtype=np.float64)
+        believed: list[int] = []
         for start, end in pairwise(starts):
             some = mean[start:end]
             pairs = len(table) * (some.sum() ** 2 - (some**2).sum()) / 2
@@ -85,7 +86,8 @@ class Exclusive:
             raise DataError(f"'rows' should have {self.starts[-1]} columns, not {table.shape[1]}.")
         place = np.concatenate([np.arange(1, size + 1) for size in self.sizes])
         codes = np.add.reduceat(table * place, self.starts[:-1], axis=1)
-        allowed = (np.add.reduceat(table.astype(np.int64), self.starts[:-1], axis=1) <= 1).all(axis=1)
+        ones = np.add.reduceat(table.astype(np.int64), self.starts[:-1], axis=1)
+        allowed: NDArray[np.bool_] = ones.max(axis=1) <= 1
         codes[~allowed] = 0
         return codes.astype(np.float64), allowed
 
@@ -93,7 +95,8 @@ class Exclusive:
         """The inverse of :meth:`encode`. Shapes: (rows, groups) to (rows, columns)."""
         groups = np.repeat(np.arange(len(self.sizes)), self.sizes)
         place = np.concatenate([np.arange(1, size + 1) for size in self.sizes])
-        return (np.asarray(codes)[:, groups] == place).astype(np.float64)
+        rows: NDArray[np.float64] = (np.asarray(codes)[:, groups] == place).astype(np.float64)
+        return rows
 
     def log_prob(self, log_codes: ArrayLike, allowed: ArrayLike) -> NDArray[np.float64]:
         """log p of the rows themselves, from log p of their codes. Shapes: (rows), (rows) to (rows)."""

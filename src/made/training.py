@@ -26,7 +26,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from made.columns import Rows
 from made.connectivity import Connectivity
 from made.errors import DataError, Diverged, Interrupted
-from made.likelihood import Question, log_likelihood, log_prob
+from made.likelihood import Question, check_segments, log_likelihood, log_prob
 from made.network import Network
 from made.recipe import Recipe, learning_rate_at, make_optimizer
 from made.state import FINALISTS, Epoch, State
@@ -56,6 +56,7 @@ class Trainer:
         recipe: Recipe,
         state: State | None = None,
     ) -> None:
+        check_segments(network, recipe.segments)
         self.network, self.recipe = network, recipe
         self.data = Question.ask(network, rows)
         self.valid = None if valid is None else Question.ask(network, valid)

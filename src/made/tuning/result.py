@@ -1,0 +1,184 @@
+"""What a search found: its trials, the best parameters, and the files that say so."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from made.files import atomic
+from made.tuning.space import Space
+
+__all__ = ["Trial", "Tuned"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A set of parameters, and what became of it.
+
+    Attributes:
+        number: which it is; all that was drawn is a function of the seed, this number and the trials before.
+        params: what was searched, as the estimator takes it.
+        valid_nll: the NLL of the validation rows; of a trial that was not completed, its best so far, if any.
+        epochs, seconds: how long it took.
+        state: ``"complete"``, ``"pruned"`` (behind the others), ``"failed"``, or ``"waiting"`` (to be tried again).
+        reason: why it failed.
+    """
+
+    number: int
+    params: dict[str, Any]
+    valid_nll: float | None
+    epochs: int
+    seconds: float
+    state: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found.
+
+    Attributes:
+        folder: where it is kept.
+        trials: all of them, by number.
+        wanted: how many there should be.
+        space: what was searched.
+        fixed: the parameters that were not.
+        seed: the seed of the search and of every trial.
+    """
+
+    folder: Path
+    trials: list[Trial]
+    wanted: int
+    space: Space
+    fixed: dict[str, Any]
+    seed: int
+
+    def top(self, count: int) -> list[Trial]:
+        """The best trials, the best first."""
+        complete = [trial for trial in self.trials if trial.state == "complete" and trial.valid_nll is not None]
+        return sorted(complete, key=lambda trial: (trial.valid_nll, trial.number))[:count]
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the lowest NLL of those that were completed."""
+        return next(iter(self.top(1)), None)
+
+    @property
+    def best_nll(self) -> float:
+        """The lowest NLL of the validation rows; NaN if no trial was completed."""
+        best = self.best
+        return math.nan if best is None or best.valid_nll is None else best.valid_nll
+
+    @property
+    def best_params(self) -> dict[str, Any]:
+        """All that ``MADE(**best_params)`` takes to train the best model again."""
+        return {**self.fixed, **(self.best.params if self.best else {}), "random_state": self.seed}
+
+    @property
+    def finished(self) -> int:
+        """How many trials need not be tried any more."""
+        return len(self.trials) - self.count("waiting")
+
+    def count(self, state: str) -> int:
+        """How many trials ended so."""
+        return sum(trial.state == state for trial in self.trials)
+
+    def write(self, command: str) -> None:
+        """trials.json; best.toml, once a trial is complete; search.png, if there is matplotlib."""
+        trials = [dataclasses.asdict(trial) for trial in self.trials]
+        _put(self.folder / "trials.json", (json.dumps(trials, indent=2) + "\n").encode())
+        if self.best is None:
+            return
+        lines = [
+            f"# The best of {self.finished} trials, number {self.best.number}: NLL {self.best_nll:.4f} nats on the "
+            "validation rows. To train it again:",
+            f"#   {' '.join(command.splitlines())}",
+        ]
+        for name, value in self.best_params.items():
+            if name in ("clip", "average") and value is None:
+                value = 0
+            if value is not None:
+                lines.append(f"{'seed' if name == 'random_state' else name} = {_toml(value)}")
+        _put(self.folder / "best.toml", ("\n".join(lines) + "\n").encode())
+        if find_spec("matplotlib") is not None:
+            _put(self.folder / "search.png", lambda stream: _draw(self, stream))
+
+
+def _put(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None:
+    with atomic(path) as stream:
+        if isinstance(content, bytes):
+            stream.write(content)
+        else:
+            content(stream)
+
+
+def _toml(value: Any) -> str:
+    """A value of a parameter in TOML.
+
+    Example:
+        >>> print(_toml({"a b": ["low", "high"], "c": 1e-5}))
+        {"a b" = ["low", "high"], "c" = 1e-05}
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value).replace("\x7f", "\\u007f")  # what JSON and TOML write otherwise alike
+
+
+def _draw(tuned: Tuned, stream: BinaryIO) -> None:
+    """The NLL of each trial in order, with the best so far; and against the value of each parameter."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    known = [trial for trial in tuned.trials if trial.valid_nll is not None and trial.state in ("complete", "pruned")]
+    complete = [trial for trial in known if trial.state == "complete"]
+    scores = sorted(trial.valid_nll or 0.0 for trial in complete)
+    # A few are often far above all others, which are what one looks for.
+    top = scores[-1] if len(scores) < 10 else scores[len(scores) * 3 // 4]
+    margin = 0.08 * (top - scores[0]) + 1e-9
+    names = list(tuned.space)
+    columns = min(4, len(names))
+    lines = -(-len(names) // columns)
+    figure = Figure(figsize=(max(7.0, 2.6 * columns), 3.2 + 2.2 * lines), layout="constrained")
+    grid = figure.add_gridspec(1 + lines, columns, height_ratios=[1.4] + [1.0] * lines)
+    above = figure.add_subplot(grid[0, :])
+    _dots(above, known, lambda trial: trial.number)
+    best = [min((each.valid_nll or 0.0) for each in complete[: i + 1]) for i in range(len(complete))]
+    above.step([trial.number for trial in complete], best, where="post", color="black", label="best so far")
+    above.xaxis.set_major_locator(MaxNLocator(integer=True))
+    above.set_xlabel("trial")
+    above.set_ylabel("validation NLL in nats")
+    above.legend(loc="upper right")
+    for index, name in enumerate(names):
+        axis = figure.add_subplot(grid[1 + index // columns, index % columns], sharey=above)
+        entry = tuned.space[name]
+        if isinstance(entry, list):
+            words = [_word(choice) for choice in entry]
+            _dots(axis, known, lambda trial, name=name, words=words: words.index(_word(trial.params[name])))  # type: ignore[misc]
+            axis.set_xticks(range(len(words)), words, rotation=30 if max(map(len, words)) > 4 else 0, fontsize=7)
+            axis.set_xlim(-0.5, len(words) - 0.5)
+        else:
+            _dots(axis, known, lambda trial, name=name: trial.params[name])  # type: ignore[misc]
+            if entry["log"]:
+                axis.set_xscale("log")
+        axis.set_title(name, fontsize=9)
+    above.set_ylim(scores[0] - margin, top + margin)
+    figure.savefig(stream, dpi=120, format="png")
+
+
+def _dots(axis: Any, trials: Sequence[Trial], place: Callable[[Trial], float]) -> None:
+    for state, style in (("complete", {"color": "C0"}), ("pruned", {"color": "C7", "alpha": 0.6, "marker": "x"})):
+        some = [trial for trial in trials if trial.state == state]
+        axis.scatter([place(trial) for trial in some], [trial.valid_nll for trial in some], s=14, label=state, **style)
+    axis.grid(alpha=0.3)
+
+
+def _word(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value).lower()

@@ -1,0 +1,192 @@
+"""The study: a journal of what happened, from which a search that was stopped goes on.
+
+FOLDER/study.log has a line of JSON for each thing that happened, and several processes may write to it. In optuna's
+words, a trial of ours is one of its trials, or several with the same number in their attributes if it had to be tried
+again; the last one counts. "Failed" is, in the journal, one whose process is no more. What could not be trained is
+"pruned", with a reason, because from those the sampler learns what to avoid.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.trial import FrozenTrial, TrialState
+
+from made.errors import ModelError
+from made.tuning.result import Trial
+from made.tuning.space import estimator_values
+
+__all__ = [
+    "NUMBER",
+    "begin",
+    "count_finished",
+    "last_tries",
+    "next_number",
+    "open_study",
+    "quiet",
+    "recover",
+    "stored_facts",
+    "trial_of",
+    "trials_of",
+]
+
+LOG = "study.log"
+NAME = "made"  # of the study in the journal, and of the attribute with what it was begun with
+NUMBER, DEATHS = "number", "deaths"  # what our trials carry in the attributes of optuna's
+MOST_DEATHS = 2  # of processes that tried the same parameters: they are tried again, but not for ever
+STATES = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
+
+
+def begin(folder: Path, facts: dict[str, Any], trials: int | None, usual: int) -> int:
+    """Make a folder that of a search, or go on with the one that it has.
+
+    Arguments:
+        folder: the folder, in which nobody else may be at work.
+        facts: what the search is begun with.
+        trials: how many trials are wanted; as many as before unless told.
+        usual: how many if nobody has told ever.
+
+    Returns:
+        How many are wanted.
+    """
+    _mend(folder)
+    study = optuna.create_study(study_name=NAME, storage=_storage(folder), load_if_exists=True)
+    wanted: int = trials or study.user_attrs.get("trials", usual)
+    for key, value in ((NAME, facts), ("trials", wanted)):
+        if study.user_attrs.get(key) != value:
+            study.set_user_attr(key, value)
+    return wanted
+
+
+def open_study(folder: Path) -> optuna.Study:
+    """The study of a search that was begun."""
+    return optuna.load_study(study_name=NAME, storage=_storage(folder))
+
+
+def stored_facts(folder: Path) -> dict[str, Any] | None:
+    """What the search in a folder was begun with; None if there is none. It is from a file, and not believed."""
+    log = folder / LOG
+    if not log.is_file() or log.stat().st_size == 0:
+        return None
+    _check_lines(log)
+    names = optuna.get_all_study_names(_storage(folder))
+    if names != [NAME]:
+        if not names and b"\n" not in log.read_bytes():  # not even a line was written
+            return None
+        raise ModelError(f"{log} is damaged, or not of made: choose another folder.")
+    facts = open_study(folder).user_attrs.get(NAME)
+    kinds = {"rows": str, "space": dict, "fixed": dict, "seed": int}
+    sound = isinstance(facts, dict) and all(isinstance(facts.get(key), kind) for key, kind in kinds.items())
+    if facts is not None and not sound:
+        raise ModelError(f"{log} is damaged, or not of made: choose another folder.")
+    return facts
+
+
+def recover(folder: Path, *, stopped: bool) -> optuna.Study:
+    """Put the trials of processes that are no more back into the queue.
+
+    Arguments:
+        folder: the folder, in which nobody else may be at work.
+        stopped: whether it was the person who ended them, which is not held against their parameters.
+
+    Returns:
+        The study.
+    """
+    _mend(folder)
+    study = open_study(folder)
+    for each in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        number, deaths = each.user_attrs.get(NUMBER), each.user_attrs.get(DEATHS, 0) + (not stopped)
+        # Without a number training had not begun: the next trial gets the number. If there is a later try, this was
+        # put back before, and the process that did so died before the next line.
+        if number is not None and deaths < MOST_DEATHS and last_tries(study)[number].number == each.number:
+            study.enqueue_trial(each.params, user_attrs={NUMBER: number, DEATHS: deaths})
+        study.tell(each.number, state=TrialState.FAIL)
+    return study
+
+
+def last_tries(study: optuna.Study) -> dict[int, FrozenTrial]:
+    """Each trial by our number, as it was tried last."""
+    tries = study.get_trials(deepcopy=False)
+    return {each.user_attrs[NUMBER]: each for each in tries if NUMBER in each.user_attrs}
+
+
+def next_number(study: optuna.Study) -> int:
+    """The number of the next new trial."""
+    return 1 + max(last_tries(study), default=-1)
+
+
+def count_finished(study: optuna.Study) -> int:
+    """How many trials need not be tried any more."""
+    return sum(each.state.is_finished() for each in last_tries(study).values())
+
+
+def trials_of(study: optuna.Study) -> list[Trial]:
+    """All trials, by number."""
+    return [trial_of(each) for _, each in sorted(last_tries(study).items())]
+
+
+def trial_of(each: FrozenTrial) -> Trial:
+    """A trial, from its last try."""
+    facts, died = each.user_attrs, each.state is TrialState.FAIL
+    reason = "every process that tried it was killed." if died else facts.get("reason")
+    return Trial(
+        number=facts[NUMBER],
+        params=estimator_values(each.params or each.system_attrs.get("fixed_params", {})),
+        valid_nll=each.values[0] if each.values else None,
+        epochs=facts.get("epochs", 0),
+        seconds=facts.get("seconds", 0.0),
+        state="failed" if reason else STATES.get(each.state, "waiting"),
+        reason=reason,
+    )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let optuna say nothing but warnings, and not that something here is experimental in one of its versions."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def _storage(folder: Path) -> optuna.storages.JournalStorage:
+    file = str((folder / LOG).absolute())
+    try:
+        return optuna.storages.JournalStorage(JournalFileBackend(file, lock_obj=JournalFileOpenLock(file)))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
+        raise ModelError(f"{folder / LOG} is damaged, or not of made: choose another folder.") from None
+
+
+def _check_lines(log: Path) -> None:
+    """Refuse what optuna would take for half a line of its own, and would write after; half a line is mended."""
+    start = b'{"op_code":'
+    for line in log.read_bytes().splitlines(keepends=True):
+        sound = line.startswith(start[: len(line)])
+        if sound and line.endswith(b"\n"):
+            try:
+                json.loads(line)
+            except ValueError:
+                sound = False
+        if not sound:
+            raise ModelError(f"{log} is damaged, or not of made: choose another folder.")
+
+
+def _mend(folder: Path) -> None:
+    """Remove what a process that was killed in the middle of a line left: half a line, and the lock of the journal."""
+    for file in folder.glob(f"{LOG}.lock*"):
+        file.unlink(missing_ok=True)
+    log = folder / LOG
+    if log.exists() and not (text := log.read_bytes()).endswith(b"\n"):
+        os.truncate(log, text.rfind(b"\n") + 1)
