@@ -66,6 +66,19 @@ SPACE: dict[str, Any] = {
 ONLY_FIXED = ("ordering", "masks")  # nothing that an any-order model has
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "ours": {
+        "binarized_mnist": {
+            "members": 2,
+            "hidden_sizes": (1000, 1000),
+            "activation": "relu",
+            "ordering": "natural",
+            "masks": 1,
+            "dropout": 0.3,
+            "input_dropout": 0.0,
+            "learning_rate": 2e-3,
+            "weight_decay": 0.0,
+            "batch_size": 250,
+            "max_epochs": 60,
+        },
         "connect4": {
             "members": 4,
             "hidden_sizes": (500, 500),
