@@ -153,7 +153,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         residual: bool = False,
         dropout: float = 0.1,
         input_dropout: float = 0.0,
-        bias: str = "zero",
+        bias: str = "independent",
         initialization: str = "glorot",
         optimizer: str = "adamw",
         learning_rate: float | None = None,

@@ -43,7 +43,7 @@ NETWORK = {
     "dropout": Parameter(0.1, "float", "The probability with which a hidden unit is left out in training."),
     "input_dropout": Parameter(0.0, "float", "The probability with which an input unit is left out in training."),
     "bias": Parameter(
-        "zero",
+        "independent",
         "choice",
         "Where output biases begin: at zero, or as independent columns have them.",
         ("zero", "independent"),
@@ -81,6 +81,50 @@ REST = {
 }
 
 PARAMETERS: dict[str, Parameter] = NETWORK | TRAINING | REST
+
+# Parameters that go together, by name; what they gave is in docs/results.md and docs/experiments.md.
+PRESETS: dict[str, dict[str, Any]] = {
+    # The likelihood of whole rows, in one ordering: better than with unlimited masks, but few questions are answered.
+    "density": {
+        "hidden_sizes": (500, 500),
+        "masks": 1,
+        "ordering": "natural",
+        "residual": True,
+        "dropout": 0.3,
+        "schedule": "cosine",
+        "weight_decay": 0.0,
+        "clip": 5.0,
+        "max_epochs": 100,
+    },
+    # Any question, each answered by as many passes as columns are asked for: better than in one, and slower.
+    "any-order": {
+        "hidden_sizes": (500,),
+        "masks": "unlimited",
+        "conditioning": True,
+        "residual": True,
+        "schedule": "cosine",
+        "weight_decay": 0.0,
+        "clip": 5.0,
+        "questions": 0.25,
+        "segments": 1000,
+        "max_epochs": 200,
+    },
+    # The paper's own settings for its UCI tables.
+    "paper": {
+        "hidden_sizes": (500,),
+        "bias": "zero",
+        "dropout": 0.0,
+        "optimizer": "adadelta",
+        "momentum": 0.95,
+        "epsilon": 1e-7,
+        "weight_decay": 0.0,
+        "clip": None,
+        "average": None,
+        "batch_size": 100,
+        "max_epochs": 2000,
+        "questions": 0.0,
+    },
+}
 
 # Those that the first models did not have, and what is true of these.
 LATER: dict[str, Any] = {"input_dropout": 0.0, "bias": "zero", "segments": 1}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, usage
-from made.parameters import NETWORK, PARAMETERS, TRAINING, Parameter
+from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter
 
 if TYPE_CHECKING:
     from made.estimator import MADE
@@ -65,6 +65,10 @@ def fit(
     config: Annotated[
         Path | None, typer.Option("--config", help="A TOML file with parameters; options override it.")
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help=f"Parameters that go together, which others override: {', '.join(PRESETS)}."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what --out holds.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that --out holds.")] = False,
     image: Annotated[
@@ -79,7 +83,13 @@ def fit(
     A named set brings its own validation rows. What is being learned is kept in the folder all the time: in whatever
     way a run was stopped, --resume goes on with it, to the same weights.
     """
-    given = _from_toml(config) | {name: value for name, value in options.items() if value is not None}
+    if preset is not None and preset not in PRESETS:
+        raise usage(f"'--preset' should be one of {', '.join(PRESETS)}, not {preset!r}.")
+    given = (
+        PRESETS.get(preset or "", {})
+        | _from_toml(config)
+        | {name: value for name, value in options.items() if value is not None}
+    )
     parameters = {name: _value(name, value) for name, value in given.items()}
     shape = _shape(image)
     if resume and overwrite:

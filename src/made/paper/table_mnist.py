@@ -26,6 +26,7 @@ PROTOCOL: dict[str, Any] = {
     "activation": "relu",
     "direct": True,
     "conditioning": False,
+    "bias": "zero",
     "dropout": 0.0,
     "optimizer": "adagrad",
     "epsilon": 1e-6,

@@ -1,0 +1,286 @@
+"""`docs/results.md`: the paper's numbers beside ours, from the results' JSON and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from made.errors import DataError
+from made.paper import published
+from made.paper.record import FIELDS, Record
+
+__all__ = ["NAMES", "report"]
+
+Row = Mapping[str, Any]
+
+# The results by the names of their files, and the command that makes each.
+NAMES = {
+    "uci": "made paper table uci",
+    "mnist": "made paper table mnist",
+    "masks": "made paper figure masks",
+    "samples": "made paper figure samples",
+    "complexity": "made paper table complexity",
+    "network": "made paper figure network",
+}
+OURS = ("MADE", "MADE mask sampling", "ours", "any-order")
+MNIST_SET, WIDTH = "binarized_mnist", 8000
+# Section 6.2: the seconds of an epoch of one and of two layers on a K20, with one mask and with 32.
+EPOCHS = {1: (14, 33), 2: (44, 100)}
+
+HEAD = """# Results
+
+Made from the JSON in `results` by `made paper report`, with the paper's numbers beside ours; a test fails when they
+differ. NLL is the mean negative log-likelihood of test rows, in nats: lower is better. After ± is half of the 95 %
+interval of that mean. Of the configurations that were tried, validation rows choose; test rows are asked about once."""
+
+
+def report(results: Path, link: str = "../results") -> str:
+    """The page, as Markdown.
+
+    Arguments:
+        results: the folder of the JSON and the pictures.
+        link: the same folder, as a link on the page names it.
+    """
+    rows = {name: _rows(results / f"{name}.json") for name in NAMES}
+    pictures = {name: f"{link}/{name}.png" for name in NAMES if (results / f"{name}.png").exists()}
+    sections = [
+        ("Table 4: binary UCI sets", "uci", _table_4),
+        ("Table 6: binarized MNIST", "mnist", _table_6),
+        ("More than four orderings favour two layers", "mnist", _layers),
+        ("The time of an epoch with 32 masks against one", "mnist", _epochs),
+        ("Figure 2: the number of masks", "masks", _figure_2),
+        ("Figure 3: samples", "samples", _figure_3),
+        ("Table 1: complexity", "complexity", _table_1),
+    ]
+    page = [HEAD]
+    for title, name, write in sections:
+        page.append(f"## {title}")
+        page.append(write(rows[name]) if rows[name] else f"Not measured yet: `{NAMES[name]}` does it.")
+        if name in pictures and rows[name]:
+            page.append(f"![{title}]({pictures[name]})")
+    page.append("## Figure 1: the masks of a connectivity")
+    picture = f"![Figure 1]({pictures['network']})" if "network" in pictures else ""
+    page.append(picture or f"Not drawn yet: `{NAMES['network']}` does it.")
+    return "\n\n".join(page) + "\n"
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The results of a file, those of the tables only once test rows were asked about."""
+    rows = Record(path).rows()
+    for row in rows:
+        if missing := [field for field in FIELDS if field not in row]:
+            raise DataError(f"{path} has a result without {missing[0]!r}: make it again, or remove it.")
+    return [row for row in rows if row["test_nll"] is not None] if path.stem in ("uci", "mnist", "masks") else rows
+
+
+def _table_4(rows: Sequence[Row]) -> str:
+    sets = published.UCI_SETS
+    here = {(row["dataset"], row["row"]): row for row in rows}
+    lines: list[tuple[str, str, list[tuple[float, str] | None]]] = []
+    notes = ["The best of each column is bold."]
+    for model, numbers in published.UCI.items():
+        cells: list[tuple[float, str] | None] = []
+        for name, nll, interval in zip(sets, numbers, published.INTERVALS.get(model, [None] * len(sets)), strict=True):
+            same = interval is not None and interval[0] == nll
+            cells.append((nll, f"{nll:.2f} ± {interval[1]:.2f}" if interval and same else f"{nll:.2f}"))
+            if interval and not same:
+                other = f"{interval[0]:.2f} ± {interval[1]:.2f}"
+                notes.append(f"The paper's supplement has {other} for {model} on {name}, its Table 4 {nll:.2f}.")
+        lines.append((model, "paper", cells))
+    for model in OURS:
+        found = [here.get((name, model)) for name in sets]
+        lines.append((model, "here", [None if row is None else (row["test_nll"], _nll(row)) for row in found]))
+    best = [min(round(cell[0], 2) for _, _, cells in lines if (cell := cells[place])) for place in range(len(sets))]
+
+    def shown(cell: tuple[float, str] | None, least: float) -> str:
+        return "" if cell is None else f"**{cell[1]}**" if round(cell[0], 2) == least else cell[1]
+
+    body = [[model, whose, *map(shown, cells, best)] for model, whose, cells in lines]
+    parts = [_markdown(("model", "from", *sets), body, right=range(2, 2 + len(sets)))]
+    empty = [name for name in sets if name in published.ABSENT and not any(each == name for each, _ in here)]
+    notes += [f"Our rows of {name} are empty: {published.ABSENT[name]}." for name in empty]
+    parts.append(" ".join(notes))
+    gaps = [(name, here.get((name, "ours")), here.get((name, "any-order"))) for name in sets]
+    parts += _gap([(name, ours, other) for name, ours, other in gaps if ours is not None and other is not None])
+    ordered = [here[name, model] for name in sets for model in OURS if (name, model) in here]
+    return "\n\n".join([*parts, *_details(ordered, "uci")])
+
+
+def _table_6(rows: Sequence[Row]) -> str:
+    here = {row["row"]: row for row in rows if row["dataset"] == MNIST_SET}
+    numbers = [published.MNIST[model] for model in published.MNIST_TRACTABLE]
+    best = min(round(nll, 2) for nll in [*numbers, *(row["test_nll"] for row in here.values())])
+
+    def bold(nll: float, text: str) -> str:
+        return f"**{text}**" if round(nll, 2) == best else text
+
+    body = []
+    for model in (*published.MNIST, *(each for each in OURS if each not in published.UCI)):
+        theirs, mine = "", here.get(model)
+        if model in published.MNIST:
+            nll, half = published.MNIST[model], published.MNIST_INTERVALS.get(model)
+            theirs = f"{nll:.2f}" + ("" if half is None else f" ± {half:.2f}")
+            theirs = bold(nll, theirs) if model in published.MNIST_TRACTABLE else f"≈ {theirs}"
+        size, most = ("", "") if mine is None else (_units(mine), f"{_parameters(mine).get('max_epochs', '')}")
+        body.append([model, theirs, "" if mine is None else bold(mine["test_nll"], _nll(mine)), size, most])
+    parts = [_markdown(("model", "paper", "here", "units here", "most epochs here"), body, right=(1, 2, 4))]
+    text = f"The best exact number is bold; ≈ is an estimate. The paper's MADE has {WIDTH} units in each layer"
+    sizes = [_parameters(row)["hidden_sizes"] for model, row in here.items() if model in published.MNIST]
+    if narrow := sorted({size for each in sizes for size in each if size != WIDTH}):
+        text += f"; here it has {_and(narrow)}, as the table says, and the two columns are not of the same model"
+    parts.append(f"{text}.")
+    if "ours" in here and "any-order" in here:
+        parts += _gap([(MNIST_SET, here["ours"], here["any-order"])])
+    ordered = [here[model] for model in (*published.MNIST, *OURS) if model in here]
+    return "\n\n".join([*parts, *_details(ordered, "mnist")])
+
+
+def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
+    """What it costs to be asked anything."""
+    if not sets:
+        return []
+    body = []
+    for name, ours, other in sets:
+        least, most = ours["test_nll"], other["test_nll"]
+        body.append([name, f"{least:.2f}", f"{most:.2f}", f"{100 * (most / least - 1):+.2f} %"])
+    return [
+        "The gap between the any-order model, which can be asked anything, and ours, in percent of the NLL of ours:",
+        _markdown(("set", "ours", "any-order", "gap"), body, right=(1, 2, 3)),
+    ]
+
+
+def _details(rows: Sequence[Row], name: str) -> list[str]:
+    """How each number was made."""
+    if not rows:
+        return []
+    body = []
+    for row in rows:
+        facts = [f"{row['valid_nll']:.2f}", _nll(row), f"{row['epochs']}", f"{row['seconds']:.0f}", f"{row['seed']}"]
+        tried = f"{len(row.get('tried') or [None])}"
+        words = [str(row["config"].get("name", "")), str(row.get("budget") or ""), tried, str(row["masks"])]
+        command = f"`{row['command']}`" if row.get("command") else ""
+        body.append([row["dataset"], row["row"], *words, *facts, row["commit"] or "", command])
+    head = ("set", "row", "configuration", "budget", "tried", "masks", "valid NLL", "test NLL", "epochs", "seconds")
+    return [
+        f"How our numbers were made; all parameters are in `results/{name}.json`. Epochs and seconds are those of the "
+        "chosen configuration, of all networks if it is several.",
+        _markdown((*head, "seed", "commit", "command"), body, right=range(4, 11)),
+    ]
+
+
+def _layers(rows: Sequence[Row]) -> str:
+    here = {row["row"]: row for row in rows if row["dataset"] == MNIST_SET}
+    body, said = [], []
+    for masks in ("1 mask", "32 masks"):
+        names = [f"MADE {layers}hl ({masks})" for layers in (1, 2)]
+        theirs, mine = [published.MNIST[name] for name in names], [here.get(name) for name in names]
+        body.append([masks, *(f"{nll:.2f}" for nll in theirs), *("" if row is None else _nll(row) for row in mine)])
+        one, two = mine
+        if one is None or two is None:
+            said.append(f"With {masks}, not both are measured here yet.")
+            continue
+        gain, wide = one["test_nll"] - two["test_nll"], (one["ci95"] or 0) + (two["ci95"] or 0)
+        said.append(
+            f"With {masks}, two layers are {abs(gain):.2f} nats {'better' if gain > 0 else 'worse'} here"
+            f"{' (the intervals overlap)' if abs(gain) < wide else ''}, and {abs(theirs[0] - theirs[1]):.2f} "
+            f"{'better' if theirs[0] > theirs[1] else 'worse'} in the paper."
+        )
+    head = ("masks", "1 layer, paper", "2 layers, paper", "1 layer, here", "2 layers, here")
+    claim = '"When more than four orderings were used, the deeper variant of MADE always yielded better results."'
+    return "\n\n".join([f"The paper: {claim}", _markdown(head, body, right=range(1, 5)), " ".join(said)])
+
+
+def _epochs(rows: Sequence[Row]) -> str:
+    here = {row["row"]: row for row in rows if row["dataset"] == MNIST_SET}
+    body = []
+    for layers, (one, many) in EPOCHS.items():
+        found = [here.get(f"MADE {layers}hl ({masks})") for masks in ("1 mask", "32 masks")]
+        body.append([f"{layers}", "paper", f"{WIDTH}", f"{one}", f"{many}", f"{many / one:.1f}"])
+        each = [row["seconds"] / row["epochs"] if row is not None and row["epochs"] else None for row in found]
+        ratio = f"{each[1] / each[0]:.1f}" if each[0] and each[1] else ""
+        units = " / ".join(dict.fromkeys(_units(row) for row in found if row is not None))
+        body.append([f"{layers}", "here", units, *("" if mean is None else f"{mean:.1f}" for mean in each), ratio])
+    return "\n\n".join(
+        [
+            _markdown(("layers", "from", "units", "1 mask", "32 masks", "ratio"), body, right=(3, 4, 5)),
+            "Seconds of an epoch: in the paper of training, on a K20 GPU; here of all that was done, divided by the "
+            "epochs, with the validation rows after each, which 32 masks evaluate 32 times.",
+        ]
+    )
+
+
+def _figure_2(rows: Sequence[Row]) -> str:
+    points = {(row["masks"], row["config"]["batch_size"], row["dataset"], _units(row)): row for row in rows}
+    parts = []
+    for dataset, units in sorted({key[2:] for key in points}):
+        some = {key[:2]: row for key, row in points.items() if key[2:] == (dataset, units)}
+        batches, most = sorted({key[1] for key in some}), {row["config"]["max_epochs"] for row in some.values()}
+        body = [
+            [f"{masks}", *(_nll(some[masks, batch]) if (masks, batch) in some else "" for batch in batches)]
+            for masks in sorted({key[0] for key in some})
+        ]
+        epochs = sorted({row["epochs"] for row in some.values()})
+        between = f"{epochs[0]} to {epochs[-1]}" if len(epochs) > 1 else f"{epochs[0]}"
+        parts += [
+            f"{dataset}, one hidden layer of {units} units, at most {_and(sorted(most))} epochs ({between} were made); "
+            "only the number of masks and the size of batches differ.",
+            _markdown(("masks", *(f"batches of {each}" for each in batches)), body, right=range(len(batches) + 1)),
+        ]
+    parts.append("The paper shows this as a picture, without numbers; in its text, one layer is best at about 8 masks.")
+    return "\n\n".join(parts)
+
+
+def _figure_3(rows: Sequence[Row]) -> str:
+    return "\n\n".join(
+        f"{row['samples']} samples of `{row['config']['name']}` ({row['dataset']}, seed {row['seed']}), each row "
+        f"of ten by a mask of its own, beside the training rows that are nearest to them. On average they differ in "
+        f"{row['nearest']:.1f} columns from these, and test rows in {row['nearest_of_test']:.1f} from theirs; "
+        f"{row['copies'] or 'none'} of the samples {'is a copy' if row['copies'] == 1 else 'are copies'}."
+        for row in rows
+    )
+
+
+def _table_1(rows: Sequence[Row]) -> str:
+    from made.paper.table_complexity import markdown
+
+    text = markdown(
+        {
+            "machine": rows[0]["machine"],
+            "series": [row["series"] for row in rows if "series" in row],
+            "rows": [
+                {"model": row["row"], "formula": row["formula"], "measured": row["measured"]}
+                for row in rows
+                if "formula" in row
+            ],
+        }
+    ).rstrip()
+    if rows[0].get("budget") == "quick":
+        text += f"\n\nThese networks were tiny (--quick), and the times say nothing: `{NAMES['complexity']}` measures."
+    return text
+
+
+def _nll(row: Row) -> str:
+    return f"{row['test_nll']:.2f}" + ("" if row["ci95"] is None else f" ± {row['ci95']:.2f}")
+
+
+def _parameters(row: Row) -> dict[str, Any]:
+    """The estimator's parameters, of a network or of several of one recipe."""
+    config: dict[str, Any] = row["config"]
+    parameters: dict[str, Any] = config.get("parameters", config)
+    return parameters
+
+
+def _units(row: Row) -> str:
+    return " x ".join(map(str, _parameters(row)["hidden_sizes"]))
+
+
+def _and(values: Iterable[object]) -> str:
+    words = list(map(str, values))
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
+    rule = ["---:" if place in set(right) else "---" for place in range(len(head))]
+    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *escaped))
