@@ -133,23 +133,38 @@ def complexity(
 ) -> None:
     """Table 1: how the time of an exact NLL grows with columns, units, layers and masks, measured on this machine."""
     from made.paper.record import Record
-    from made.paper.table_complexity import markdown, measure
+    from made.paper.table_complexity import machine, markdown, measure
 
     _writable(results, "--results")
     record = Record(results / "complexity.json")
-    keep = not quick or all(each.get("budget") == "quick" for each in record.rows())
-    result = measure(quick=quick, report=lambda line: note(line, quiet or as_json))
-    # The times of a series are its own key: `seconds`, as everywhere, is a number.
-    rows = [{"row": each["name"], "config": each["fixed"], "series": each} for each in result["series"]]
-    rows += [{"row": each.pop("model"), **each} for each in [dict(each) for each in result["rows"]]]
-    facts = {"budget": "quick" if quick else "full", "command": _words(), "machine": result["machine"]}
-    if keep:
-        for each in rows:
-            record.put(each | facts)
-    else:
+    there, budget = record.rows(), "quick" if quick else "full"
+    facts = {"budget": budget, "command": _words(), "machine": machine()}
+    kept = not quick or all(each.get("budget") == "quick" for each in there)
+    if not kept:
         note(f"Note: {record.path} has a full measurement, which a quick one does not replace.", quiet)
+    # One that came to its end is made anew, one that was stopped goes on: its table is written last.
+    stopped = kept and not any(each.get("formula") for each in there if each.get("budget") == budget)
+    done = {
+        each["row"]: each["series"] for each in there if stopped and each.get("series") and each["budget"] == budget
+    }
+    rows: list[dict[str, Any]] = []
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append(record.put(row | facts) if kept else row | facts)
+
+    if kept and not stopped:
+        record.remove(budget)
+    result = measure(
+        quick=quick,
+        done=done,
+        # The times of a series are its own key: `seconds`, as everywhere, is a number.
+        keep=lambda each: keep({"row": each["name"], "config": each["fixed"], "series": each}),
+        report=lambda line: note(line, quiet or as_json),
+    )
+    for each in result["rows"]:
+        keep({"row": each["model"], "formula": each["formula"], "measured": each["measured"]})
     if as_json:
-        print_json(record.rows() if keep else [each | facts for each in rows])
+        print_json(record.rows() if kept else rows)
     else:
         print(markdown(result), end="")
 

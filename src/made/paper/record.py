@@ -57,11 +57,19 @@ class Record:
         with self._alone():
             key = (result["dataset"], result["row"])
             rows = [each for each in self.rows() if (each.get("dataset"), each.get("row")) != key] + [result]
-            rows.sort(key=lambda each: str(each.get("dataset")))
-            text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
-            with atomic(self.path) as file:
-                file.write(text.encode())
+            self._write(rows)
         return result
+
+    def remove(self, budget: str) -> None:
+        """Forget the objects of a budget, which are to be made anew."""
+        with self._alone():
+            rows = [each for each in self.rows() if each.get("budget") != budget]
+            self._write(rows)
+
+    def _write(self, rows: list[dict[str, Any]]) -> None:
+        rows.sort(key=lambda each: str(each.get("dataset")))
+        with atomic(self.path) as file:
+            file.write((json.dumps(rows, indent=1, allow_nan=False) + "\n").encode())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

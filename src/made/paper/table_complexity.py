@@ -13,7 +13,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,7 @@ from made.connectivity import Connectivities
 from made.likelihood import log_prob
 from made.network import Network
 
-__all__ = ["Sizes", "fit", "markdown", "measure", "operations"]
+__all__ = ["Sizes", "fit", "machine", "markdown", "measure", "operations"]
 
 ROWS = 100  # the paper's batch
 REPEATS = 15
@@ -115,21 +115,35 @@ def fit(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
     return float(slope), math.sqrt((rest @ rest) / (len(x) - 2) / (x @ x))
 
 
-def measure(*, quick: bool = False, report: Callable[[str], object] = lambda line: None) -> dict[str, Any]:
+def measure(
+    *,
+    quick: bool = False,
+    done: Mapping[str, dict[str, Any]] | None = None,
+    keep: Callable[[dict[str, Any]], object] = lambda series: None,
+    report: Callable[[str], object] = lambda line: None,
+) -> dict[str, Any]:
     """Measure every series, on one thread; all that is returned can be written as JSON.
 
     Arguments:
         quick: tiny networks, to see that it works; their times say nothing.
+        done: series that were measured before, by name, and are taken as they are.
+        keep: called with each series that is measured, to be kept at once.
         report: called with a line about each series.
     """
+    done, series = done or {}, []
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        series = [_measure(_tiny(each) if quick else each, 2 if quick else REPEATS, report) for each in SERIES]
+        for each in SERIES:
+            measured = done.get(each.name)
+            if measured is None:
+                measured = _measure(_tiny(each) if quick else each, 2 if quick else REPEATS, report)
+                keep(measured)
+            series.append(measured)
     finally:
         torch.set_num_threads(threads)
     rows = [{"model": model, "formula": formula, "measured": measured} for model, formula, measured in TABLE]
-    return {"machine": _machine(), "series": series, "rows": rows}
+    return {"machine": machine(), "series": series, "rows": rows}
 
 
 def _tiny(series: Series) -> Series:
@@ -170,7 +184,7 @@ def _measure(series: Series, repeats: int, report: Callable[[str], object]) -> d
     }
 
 
-def _machine() -> dict[str, object]:
+def machine() -> dict[str, object]:
     """What it was measured on."""
     model = platform.processor()
     if Path("/proc/cpuinfo").exists():
