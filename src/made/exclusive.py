@@ -80,7 +80,7 @@ class Exclusive:
         return ["binary" if size == 1 else list(range(size + 1)) for size in self.sizes]
 
     def encode(self, rows: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Rows to codes, and whether each row can be said in codes. Shapes: (rows, columns) to (rows, groups), (rows)."""
+        """Rows to codes, and whether codes can say each. Shapes: (rows, columns) to (rows, groups) and (rows)."""
         table = _binary(rows)
         if table.shape[1] != self.starts[-1]:
             raise DataError(f"'rows' should have {self.starts[-1]} columns, not {table.shape[1]}.")

@@ -371,8 +371,8 @@ def _log_means(
 ) -> list[Tensor]:
     """For each part of what is asked for, flags of entries or all of it, the log of its mean probability.
 
-    ``members`` of the ensemble are lists of passes, whose factors belong together. All in double precision, so that many
-    masks add no rounding of their own.
+    ``members`` of the ensemble are lists of passes, whose factors belong together. All of it is in double precision,
+    so that many masks add no rounding of their own.
     """
     values = question.values
     double = torch.float64 if values.device.type != "mps" else values.dtype
