@@ -66,6 +66,18 @@ SPACE: dict[str, Any] = {
 ONLY_FIXED = ("ordering", "masks")  # nothing that an any-order model has
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "ours": {
+        "adult": {
+            "members": 6,
+            "hidden_sizes": (500,),
+            "activation": "relu",
+            "ordering": "random",
+            "masks": 16,
+            "dropout": 0.5,
+            "input_dropout": 0.0,
+            "learning_rate": 2e-3,
+            "weight_decay": 0.0,
+            "max_epochs": 150,
+        },
         "binarized_mnist": {
             "members": 2,
             "hidden_sizes": (1000, 1000),
@@ -101,6 +113,18 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
             "input_dropout": 0.25,
             "learning_rate": 2e-3,
             "weight_decay": 0.1,
+            "max_epochs": 200,
+        },
+        "mushrooms": {
+            "members": 6,
+            "hidden_sizes": (500, 500),
+            "activation": "relu",
+            "ordering": "random",
+            "masks": 4,
+            "dropout": 0.2,
+            "input_dropout": 0.0,
+            "learning_rate": 2e-3,
+            "weight_decay": 0.0,
             "max_epochs": 200,
         },
         "nips": {
