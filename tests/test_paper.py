@@ -203,17 +203,32 @@ def test_a_committee_is_a_distribution_of_all_worlds(toy) -> None:
 
 
 def test_our_rows_are_made_once(toy, search, looks, monkeypatch) -> None:
-    for row in ours.ROWS:
-        fixed = {"ordering": "random", "masks": 2} if row == "ours" else {}
-        monkeypatch.setitem(ours.CHOSEN[row], "toy", fixed | {"hidden_sizes": (6,), "max_epochs": 2})
-    result = ours.make(search, toy, members=2)
+    small = {"hidden_sizes": (6,), "max_epochs": 2}
+    monkeypatch.setitem(ours.CHOSEN["ours"], "toy", ours.Choice("fixed", 2, {"masks": 2, **small}))
+    monkeypatch.setitem(ours.CHOSEN["any-order"], "toy", ours.Choice("any-order", 1, small))
+    result = ours.make(search, toy)
     assert [each["row"] for each in result] == list(ours.ROWS)
     assert [each["masks"] for each in result] == [2, "unlimited"]
+    assert [each["config"]["members"] for each in result] == [2, 1]
     assert all(each[field] is not None for each in result for field in FIELDS)
     assert search.record.rows() == result
     looks.clear()
-    assert ours.make(search, toy, members=2) == result
+    assert ours.make(search, toy) == result
     assert looks == []
+
+
+def test_what_was_not_chosen_is_searched(toy, search, monkeypatch) -> None:
+    """Of both recipes, the one under which validation rows are likelier."""
+    pytest.importorskip("optuna")
+    monkeypatch.setattr(ours, "MEMBERS", 1)
+    monkeypatch.setattr(ours, "SPACE", {"hidden_sizes": ["6"], "max_epochs": [1, 2], "masks": [1]})
+    (result,) = ours.make(search, toy, ("ours",), trials=2)
+    best = {}
+    for recipe in ours.RECIPES:
+        trials = json.loads((search.runs / "toy" / recipe / "search" / "trials.json").read_text())
+        best[recipe] = min(trial["valid_nll"] for trial in trials if trial["valid_nll"] is not None)
+    assert result["config"]["recipe"] == min(best, key=best.__getitem__)
+    assert result["config"]["parameters"]["hidden_sizes"] == [6]
 
 
 def test_figure_2_has_a_point_for_each_number_of_masks_and_size_of_batches(small, search, tmp_path, looks) -> None:

@@ -5,16 +5,17 @@ joined by residual connections; output biases begin where independent columns ha
 AdamW whose rate falls to zero along a cosine; averaged weights; and a committee, the mean of the probabilities of
 networks that differ in their seed, and so in their orderings, masks and initial weights.
 
-What is left free is chosen by validation rows, by a search (:mod:`made.tuning`) that `--grid full` makes again, and
-whose results `--grid evening` takes from below. The row "any-order" is the same with unlimited masks, in as many
-segments as there are columns: it can be asked anything.
+There are two recipes, one for a list of masks, and one for unlimited masks in as many segments as there are columns,
+whose models can be asked anything: the row "any-order" is one such model, the row "ours" a committee of whichever
+recipe validation rows prefer. What a recipe leaves free is chosen by validation rows, too: `--grid full` searches for
+it (:mod:`made.tuning`), and `--grid evening` takes what was found, which is below.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,12 @@ from made.paper.search import Search
 __all__ = ["ROWS", "Committee", "make"]
 
 ROWS = ("ours", "any-order")
-MEMBERS = 8  # of a committee, unless a set has others below
-TRIALS = 60
+TRIALS = 60  # of a search, for each recipe
+MEMBERS = 8  # of a committee after a search
 
-RECIPE: dict[str, Any] = {
+# Parameters of the estimator, by the name of the recipe: one mask or a list of them, and unlimited masks in as many
+# segments as there are columns.
+COMMON: dict[str, Any] = {
     "residual": True,
     "bias": "independent",
     "optimizer": "adamw",
@@ -43,183 +46,92 @@ RECIPE: dict[str, Any] = {
     "batch_size": 100,
     "patience": 30,
 }
-ANY_ORDER: dict[str, Any] = RECIPE | {
-    "masks": "unlimited",
-    "conditioning": True,
-    "questions": 0.0,
-    "validation_masks": 8,
-    "evaluation_masks": 4,
+RECIPES: dict[str, dict[str, Any]] = {
+    "fixed": COMMON,
+    "any-order": COMMON
+    | {
+        "masks": "unlimited",
+        "conditioning": True,
+        "questions": 0.0,
+        "validation_masks": 8,
+        "evaluation_masks": 4,
+    },
 }
 
-# What is searched; what was found is below, with the number of members that an evening has time for.
+# What is searched, of a recipe what it leaves free.
 SPACE: dict[str, Any] = {
     "hidden_sizes": ["250", "500", "500,500", "1000,1000"],
     "activation": ["relu", "sigmoid"],
-    "ordering": ["natural", "random"],
-    "masks": [1, 4, 16],
     "dropout": {"low": 0.0, "high": 0.8, "step": 0.1},
     "input_dropout": {"low": 0.0, "high": 0.4, "step": 0.05},
     "learning_rate": {"low": 5e-4, "high": 5e-3, "log": True},
     "weight_decay": [0.0, 0.01, 0.1, 1.0],
     "max_epochs": [50, 100, 200],
+    "ordering": ["natural", "random"],
+    "masks": [1, 4, 16],
 }
-ONLY_FIXED = ("ordering", "masks")  # nothing that an any-order model has
-CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
+ONLY_FIXED = ("ordering", "masks")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for a set: a recipe, the size of the committee, and what the recipe leaves free."""
+
+    recipe: str
+    members: int
+    free: dict[str, Any]
+
+    def parameters(self, groups: Exclusive) -> dict[str, Any]:
+        """The parameters of the estimator."""
+        segments = {"segments": len(groups.sizes)} if self.recipe == "any-order" else {}
+        return RECIPES[self.recipe] | segments | self.free
+
+
+def _free(
+    hidden_sizes: tuple[int, ...],
+    max_epochs: int,
+    dropout: float,
+    input_dropout: float = 0.0,
+    learning_rate: float = 2e-3,
+    weight_decay: float = 0.0,
+    activation: str = "relu",
+    **others: Any,
+) -> dict[str, Any]:
+    return {
+        "hidden_sizes": hidden_sizes,
+        "activation": activation,
+        "dropout": dropout,
+        "input_dropout": input_dropout,
+        "learning_rate": learning_rate,
+        "weight_decay": weight_decay,
+        "max_epochs": max_epochs,
+    } | others
+
+
+# How any-order models of each set are trained; one of them is the row "any-order".
+ANY_ORDER: dict[str, dict[str, Any]] = {
+    "adult": _free((500,), 200, 0.3, evaluation_masks=16),
+    "connect4": _free((500, 500), 100, 0.1),
+    "dna": _free((500,), 60, 0.5, evaluation_masks=16),
+    "mushrooms": _free((500, 500), 300, 0.1, evaluation_masks=16),
+    "nips": _free((500,), 150, 0.5, 0.2, 1e-3, 0.1, "sigmoid"),
+}
+CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
-        "adult": {
-            "members": 6,
-            "hidden_sizes": (500,),
-            "activation": "relu",
-            "ordering": "random",
-            "masks": 16,
-            "dropout": 0.5,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 150,
-        },
-        "binarized_mnist": {
-            "members": 2,
-            "hidden_sizes": (1000, 1000),
-            "activation": "relu",
-            "ordering": "natural",
-            "masks": 1,
-            "dropout": 0.3,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "batch_size": 250,
-            "max_epochs": 60,
-        },
-        "connect4": {
-            "members": 4,
-            "hidden_sizes": (500, 500),
-            "activation": "relu",
-            "ordering": "natural",
-            "masks": 1,
-            "dropout": 0.2,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 60,
-        },
-        "dna": {
-            "members": 8,
-            "hidden_sizes": (500,),
-            "activation": "relu",
-            "ordering": "natural",
-            "masks": 4,
-            "dropout": 0.4,
-            "input_dropout": 0.25,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.1,
-            "max_epochs": 200,
-        },
-        "mushrooms": {
-            "members": 6,
-            "hidden_sizes": (500, 500),
-            "activation": "relu",
-            "ordering": "random",
-            "masks": 4,
-            "dropout": 0.2,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 200,
-        },
-        "nips": {
-            "members": 32,
-            "hidden_sizes": (500,),
-            "activation": "sigmoid",
-            "ordering": "random",
-            "masks": 1,
-            "dropout": 0.8,
-            "input_dropout": 0.15,
-            "learning_rate": 1.4e-3,
-            "weight_decay": 0.01,
-            "batch_size": 50,
-            "max_epochs": 80,
-        },
-        "ocr_letters": {
-            "members": 4,
-            "hidden_sizes": (1000, 1000),
-            "activation": "relu",
-            "ordering": "natural",
-            "masks": 1,
-            "dropout": 0.3,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "batch_size": 250,
-            "max_epochs": 80,
-        },
-        "web": {
-            "members": 8,
-            "hidden_sizes": (500, 500),
-            "activation": "relu",
-            "ordering": "random",
-            "masks": 1,
-            "dropout": 0.5,
-            "input_dropout": 0.1,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 40,
-        },
+        "adult": Choice("any-order", 4, ANY_ORDER["adult"]),
+        "binarized_mnist": Choice(
+            "fixed", 2, _free((1000, 1000), 60, 0.3, ordering="natural", masks=1, batch_size=250)
+        ),
+        "connect4": Choice("fixed", 4, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
+        "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
+        "mushrooms": Choice("any-order", 4, ANY_ORDER["mushrooms"]),
+        "nips": Choice(
+            "fixed", 8, _free((500,), 80, 0.8, 0.15, 1.4e-3, 0.01, "sigmoid", ordering="random", masks=1, batch_size=50)
+        ),
+        "ocr_letters": Choice("fixed", 2, _free((1000, 1000), 80, 0.3, ordering="natural", masks=1, batch_size=250)),
+        "web": Choice("fixed", 8, _free((500, 500), 40, 0.5, 0.1, ordering="random", masks=1)),
     },
-    "any-order": {
-        "adult": {
-            "members": 1,
-            "hidden_sizes": (500,),
-            "activation": "relu",
-            "dropout": 0.3,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 200,
-            "evaluation_masks": 16,
-        },
-        "connect4": {
-            "members": 1,
-            "hidden_sizes": (500, 500),
-            "activation": "relu",
-            "dropout": 0.1,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 100,
-        },
-        "dna": {
-            "members": 4,
-            "hidden_sizes": (500,),
-            "activation": "relu",
-            "dropout": 0.5,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 60,
-        },
-        "mushrooms": {
-            "members": 1,
-            "hidden_sizes": (500, 500),
-            "activation": "relu",
-            "dropout": 0.1,
-            "input_dropout": 0.0,
-            "learning_rate": 2e-3,
-            "weight_decay": 0.0,
-            "max_epochs": 300,
-            "evaluation_masks": 16,
-        },
-        "nips": {
-            "members": 4,
-            "hidden_sizes": (500,),
-            "activation": "sigmoid",
-            "dropout": 0.5,
-            "input_dropout": 0.2,
-            "learning_rate": 1e-3,
-            "weight_decay": 0.1,
-            "max_epochs": 150,
-        },
-    },
+    "any-order": {name: Choice("any-order", 1, free) for name, free in ANY_ORDER.items()},
 }
 
 
@@ -241,24 +153,26 @@ class Committee:
         return self.groups.log_prob(np.logaddexp.reduce(each, axis=0) - np.log(len(each)), allowed)
 
 
-def make(
-    search: Search, data: Dataset, rows: Sequence[str] = ROWS, members: int | None = None, trials: int = TRIALS
-) -> list[dict[str, Any]]:
+def make(search: Search, data: Dataset, rows: Sequence[str] = ROWS, trials: int = TRIALS) -> list[dict[str, Any]]:
     """The rows of one set."""
-    return [_row(search, data, row, members, trials) for row in rows]
+    return [_row(search, data, row, trials) for row in rows]
 
 
-def _row(search: Search, data: Dataset, row: str, count: int | None, trials: int) -> dict[str, Any]:
+def _row(search: Search, data: Dataset, row: str, trials: int) -> dict[str, Any]:
     groups = Exclusive.find(data.train)
-    parameters = _parameters(search, data, row, groups, trials)
-    members = int(parameters.pop("members", MEMBERS)) if count is None else count
-    asked = {"members": members, "parameters": {name: _plain(value) for name, value in parameters.items()}}
+    choice = CHOSEN[row].get(data.name) if search.budget == "evening" else None
+    choice = _choose(search, data, row, groups, trials) if choice is None else choice
+    parameters, members = choice.parameters(groups), choice.members
+    asked = {
+        "recipe": choice.recipe,
+        "members": members,
+        "parameters": {name: _plain(value) for name, value in parameters.items()},
+    }
     there = search.record.get(data.name, row)
-    if there is not None and there["test_nll"] is not None and there["seed"] == search.seed:
-        same = {name: there["config"][name] for name in asked} == asked
-        if same:
-            search.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
-            return there
+    done = there is not None and there["test_nll"] is not None and there["seed"] == search.seed
+    if there is not None and done and {name: there["config"].get(name) for name in asked} == asked:
+        search.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
+        return there
     result: dict[str, Any] = {
         "dataset": data.name,
         "row": row,
@@ -269,12 +183,13 @@ def _row(search: Search, data: Dataset, row: str, count: int | None, trials: int
         "command": search.command,
         "tried": [],
     }
+    folder = search.runs / data.name / choice.recipe
     train, valid = groups.encode(data.train)[0], groups.encode(data.valid)[0]
     models = []
     for member in range(members):
         seed = search.seed + member
         model = MADE(**parameters, columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
-        models.append(model.fit(train, X_valid=valid, resume_from=_folder(search, data, row) / f"seed-{seed}"))
+        models.append(model.fit(train, X_valid=valid, resume_from=folder / f"seed-{seed}"))
         facts = {key: model.model_.config.scores[key] for key in ("valid_nll", "epochs", "seconds")}
         result["tried"].append({"name": f"seed {seed}"} | facts)
         nll = -Committee(models, groups).log_prob(data.valid).mean()
@@ -291,31 +206,28 @@ def _row(search: Search, data: Dataset, row: str, count: int | None, trials: int
     return result
 
 
-def _parameters(search: Search, data: Dataset, row: str, groups: Exclusive, trials: int) -> dict[str, Any]:
-    """The recipe, with what is free as it was chosen, or as a search chooses it now."""
-    fixed = RECIPE if row == "ours" else ANY_ORDER | {"segments": len(groups.sizes)}
-    if search.budget == "evening" and data.name in CHOSEN[row]:
-        return fixed | CHOSEN[row][data.name]
+def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: int) -> Choice:
+    """Search each recipe that a row may have, and take what validation rows find likeliest."""
     from made.tuning import tune
 
-    space = {name: entry for name, entry in SPACE.items() if row == "ours" or name not in ONLY_FIXED}
-    folder = _folder(search, data, row) / "search"
-    found = tune(
-        groups.encode(data.train)[0],
-        groups.encode(data.valid)[0],
-        folder=folder,
-        space=space,
-        fixed=fixed | {"columns": groups.kinds},
-        trials=trials,
-        seed=search.seed,
-        resume=folder.exists(),
-        report=lambda trial: search.report(f"{data.name}, {row}, trial {trial.number}: valid NLL {trial.valid_nll}."),
-    )
-    return fixed | {name: found.best_params[name] for name in space}
-
-
-def _folder(search: Search, data: Dataset, row: str) -> Path:
-    return search.runs / data.name / row
+    found = []
+    for recipe in RECIPES if row == "ours" else ("any-order",):
+        space = {name: entry for name, entry in SPACE.items() if recipe == "fixed" or name not in ONLY_FIXED}
+        folder = search.runs / data.name / recipe / "search"
+        tuned = tune(
+            groups.encode(data.train)[0],
+            groups.encode(data.valid)[0],
+            folder=folder,
+            space=space,
+            fixed=Choice(recipe, 1, {}).parameters(groups) | {"columns": groups.kinds},
+            trials=trials,
+            seed=search.seed,
+            resume=folder.exists(),
+            report=lambda trial: search.report(f"{data.name}, trial {trial.number}: valid NLL {trial.valid_nll}."),
+        )
+        members = MEMBERS if row == "ours" else 1
+        found.append((tuned.best_nll, Choice(recipe, members, {name: tuned.best_params[name] for name in space})))
+    return min(found, key=lambda each: each[0])[1]
 
 
 def _name(parameters: dict[str, Any], members: int) -> str:
