@@ -114,7 +114,9 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
     "connect4": _free((500, 500), 100, 0.1),
     "dna": _free((500,), 60, 0.5, evaluation_masks=16),
     "mushrooms": _free((500, 500), 300, 0.1, evaluation_masks=16),
-    "nips": _free((500,), 150, 0.5, 0.2, 1e-3, 0.1, "sigmoid"),
+    "nips": _free((500,), 200, 0.8, 0.2, 1e-3, 0.01, "sigmoid", batch_size=50),
+    "ocr_letters": _free((1000, 1000), 60, 0.1, batch_size=250),
+    "web": _free((500, 500), 100, 0.3),
 }
 CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
