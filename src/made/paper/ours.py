@@ -110,7 +110,7 @@ def _free(
 
 # How any-order models of each set are trained; one of them is the row "any-order".
 ANY_ORDER: dict[str, dict[str, Any]] = {
-    "adult": _free((500,), 200, 0.3, evaluation_masks=16),
+    "adult": _free((500,), 60, 0.4, evaluation_masks=16),
     "connect4": _free((500, 500), 100, 0.1),
     "dna": _free((500,), 60, 0.5, evaluation_masks=16),
     "mushrooms": _free((500, 500), 300, 0.1, evaluation_masks=16),
@@ -126,7 +126,7 @@ CHOSEN: dict[str, dict[str, Choice]] = {
         ),
         "connect4": Choice("fixed", 4, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
         "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
-        "mushrooms": Choice("any-order", 4, ANY_ORDER["mushrooms"]),
+        "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
         "nips": Choice(
             "fixed", 8, _free((500,), 80, 0.8, 0.15, 1.4e-3, 0.01, "sigmoid", ordering="random", masks=1, batch_size=50)
         ),
