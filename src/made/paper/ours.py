@@ -112,7 +112,7 @@ def _free(
 ANY_ORDER: dict[str, dict[str, Any]] = {
     "adult": _free((500,), 60, 0.4, evaluation_masks=16),
     "connect4": _free((500, 500), 100, 0.1),
-    "dna": _free((500,), 60, 0.5, evaluation_masks=16),
+    "dna": _free((500,), 60, 0.5),
     "mushrooms": _free((500, 500), 300, 0.1, evaluation_masks=16),
     "nips": _free((500,), 200, 0.8, 0.2, 1e-3, 0.01, "sigmoid", batch_size=50),
     "ocr_letters": _free((1000, 1000), 60, 0.1, batch_size=250),
