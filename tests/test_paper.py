@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import dataclasses
 import json
 import re
 import subprocess
@@ -168,7 +169,7 @@ def test_the_grids_are_those_of_the_paper() -> None:
         assert [case["learning_rate"] for case in full.values()] == [0.1, 0.05, 0.01, 0.005]
         assert all((case["hidden_sizes"], case["masks"]) == ((8000,) * layers, masks) for case in full.values())
         (name,) = table_mnist.cases(row, "evening", width=64, epochs=3)
-        assert name == f"{layers}x64-{masks}-mask{'s' if masks > 1 else ''}-rate-0.01"
+        assert name == f"{layers}x64-{masks}-mask{'s' if masks > 1 else ''}-rate-0.01-3-epochs"
         assert row in published.MNIST
 
 
@@ -222,10 +223,12 @@ def test_what_was_not_chosen_is_searched(toy, search, monkeypatch) -> None:
     pytest.importorskip("optuna")
     monkeypatch.setattr(ours, "MEMBERS", 1)
     monkeypatch.setattr(ours, "SPACE", {"hidden_sizes": ["6"], "max_epochs": [1, 2], "masks": [1]})
+    assert ours.make(search, toy, ("ours",)) == []  # not in an evening
+    search = dataclasses.replace(search, budget="full")
     (result,) = ours.make(search, toy, ("ours",), trials=2)
     best = {}
     for recipe in ours.RECIPES:
-        trials = json.loads((search.runs / "toy" / recipe / "search" / "trials.json").read_text())
+        trials = json.loads((search.runs / "toy" / f"{recipe}-search" / "trials.json").read_text())
         best[recipe] = min(trial["valid_nll"] for trial in trials if trial["valid_nll"] is not None)
     assert result["config"]["recipe"] == min(best, key=best.__getitem__)
     assert result["config"]["parameters"]["hidden_sizes"] == [6]
@@ -354,7 +357,7 @@ def test_figure_2_is_a_table_and_a_picture(tmp_path) -> None:
 
 def test_a_result_without_a_field_is_refused(tmp_path) -> None:
     write(tmp_path, "uci", [{"dataset": "adult", "row": "MADE"}])
-    with pytest.raises(DataError, match=r"uci\.json has a result without 'valid_nll'"):
+    with pytest.raises(DataError, match=r"uci\.json: a result has no 'valid_nll'"):
         report(tmp_path)
 
 

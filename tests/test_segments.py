@@ -139,3 +139,28 @@ def test_segments_are_for_models_that_can_be_asked_anything() -> None:
         log_prob(network, [[0, 1, 1]], segments=2)
     with pytest.raises(ValueError, match="'segments' should be a whole number, at least 1, not 0"):
         sample(network, 1, segments=0)
+
+
+@pytest.mark.parametrize("sizes", [(20,), (20, 20)])
+def test_all_answers_of_the_estimator_are_in_segments(sizes) -> None:
+    """A column's distribution is its likelihood given the others, and surprises add up to that of a row."""
+    random = np.random.default_rng(0)
+    rows = random.integers(2, size=(100, 5)).astype(float)
+    rows[:, 4] = rows[:, 0]
+    model = MADE(hidden_sizes=sizes, segments=5, questions=0.0, max_epochs=5, random_state=0, evaluation_masks=3)
+    model.fit(rows)
+    probabilities = model.predict_proba(rows, target=2)
+    expected = np.exp(model.score_samples(rows, given=[0, 1, 3, 4]))
+    assert np.allclose(probabilities[np.arange(100), rows[:, 2].astype(int)], expected, atol=1e-5)
+    network = model.model_.network
+    each = [log_prob(network, rows, masks=[number], segments=5).numpy() for number in range(3)]
+    assert np.allclose(model.surprise(rows).sum(axis=1), -np.mean(each, axis=0), atol=1e-4)
+
+
+def test_the_history_has_the_loss_of_whole_rows_only() -> None:
+    """Twenty fair coins cost 13.86 nats, whatever share of the updates asks for parts of them."""
+    coins = torch.randint(2, (400, 20), generator=torch.Generator().manual_seed(0)).float()
+    network = Network(20, Connectivities(20, (5,), masks=None))
+    recipe = Recipe(max_epochs=2, batch_size=20, segments=20, questions=0.5, learning_rate=1e-4)
+    history = train(network, coins[:300], coins[300:], recipe)
+    assert history[-1].train_nll == pytest.approx(history[-1].valid_nll, abs=1.0)

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from made.errors import DataError, Diverged, Interrupted, ModelError, QuestionError
-from made.likelihood import Question, log_conditionals, log_prob
+from made.likelihood import Pass, Question, log_conditionals, log_prob, passes
 from made.model import (
     Config,
     Data,
@@ -508,8 +508,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         with torch.no_grad():
             for begin in range(0, len(codes), ROWS_AT_A_TIME):
                 question = Question.ask(network, codes[begin : begin + ROWS_AT_A_TIME])
-                for number in masks:
-                    total[begin : begin + len(question)] -= log_conditionals(network, question, number).cpu().numpy()
+                for connectivity, flags in (one for number in masks for one in self._passes(number)):
+                    factors = log_conditionals(network, question, connectivity).cpu().numpy()
+                    total[begin : begin + len(question)] -= factors if flags is None else np.where(flags, factors, 0)
         total = np.where(np.isnan(codes), np.nan, total / len(masks)).astype(self.dtype)
         return table.put_numbers(total, self.model_.schema.names)
 
@@ -591,6 +592,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def _segments(self) -> int:
         return min(self.segments, self.n_features_in_)
 
+    def _passes(self, number: int) -> list[Pass]:
+        return passes(self.model_.network, number, None, self._segments())
+
     def _table(self, X: Any, lacks: int | None = None) -> Table:
         check_is_fitted(self, "model_")
         table = Table.of(X)
@@ -657,7 +661,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def _predictions(self, codes: NDArray[np.float64], d: int) -> Iterator[tuple[slice, Prediction]]:
         for begin in range(0, len(codes), ROWS_AT_A_TIME):
             which = slice(begin, begin + ROWS_AT_A_TIME)
-            yield which, predict(self.model_.network, codes[which], d, masks=self._masks())
+            yield which, predict(self.model_.network, codes[which], d, masks=self._masks(), segments=self._segments())
 
     def _give(self, codes: NDArray[np.float64]) -> Any:
         """Codes as a table of the kind that the model was fitted on."""

@@ -109,6 +109,6 @@ class Exclusive:
 
 def _binary(rows: ArrayLike) -> NDArray[Any]:
     table = np.asarray(rows)
-    if table.ndim != 2 or not ((table == 0) | (table == 1)).all():
+    if table.ndim != 2 or 0 in table.shape or not ((table == 0) | (table == 1)).all():
         raise DataError("'rows' should be a table of zeros and ones, without holes.")
     return table

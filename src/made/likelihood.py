@@ -304,9 +304,8 @@ def passes(network: Network, number: int, asked: NDArray[np.bool_] | None, segme
 
     A pass is a connectivity, and flags of the columns whose factors it gives; ``None`` for all.
     """
-    whole = arranged(network, number, asked)
     if segments == 1:
-        return [(whole, None)]
+        return [(arranged(network, number, asked), None)]
     family, width = network.connectivities, len(network.columns)
     count = width if asked is None or not asked.any() else int(asked.sum())  # those that are asked for come last
     cuts = np.round(np.linspace(width - count, width, min(-(-segments * count // width), count) + 1)).astype(np.int64)

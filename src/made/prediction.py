@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from made.columns import Column, Rows
-from made.likelihood import Question, arranged, arrangements, log_prob, require_prefixes
+from made.likelihood import Question, arrangements, log_prob, passes, require_prefixes
 from made.network import Network
 
 __all__ = ["Prediction", "predict"]
@@ -62,6 +62,7 @@ def predict(
     column: int,
     *,
     masks: int | Sequence[int] | None = None,
+    segments: int = 1,
     batch_size: int = 500,
 ) -> Prediction:
     """The distribution of one column given all that is observed of the others, whatever the rows have there.
@@ -71,6 +72,7 @@ def predict(
         rows: the rows, NaN for a hole.
         column: which column, by number.
         masks: how many masks an unlimited model averages, or which; all of a finite list unless told.
+        segments: see :func:`made.log_prob`; one column takes a single pass.
         batch_size: the number of rows in a pass.
 
     Example:
@@ -94,7 +96,9 @@ def predict(
     everything = torch.arange(len(values), device=values.device)
     for which, last in arrangements(question, True) if any_order else [(everything, None)]:
         for index, number in enumerate(numbers):
-            plan = network.plan(arranged(network, number, last), rows=len(which))
+            parts = passes(network, number, last, segments)
+            (connectivity,) = [each for each, flags in parts if flags is None or flags[column]]
+            plan = network.plan(connectivity, rows=len(which))
             if not any_order:
                 require_prefixes(network, question, plan.connectivity)
             for part in which.split(batch_size):

@@ -239,12 +239,12 @@ class Trainer:
         epoch, position = divmod(update, self.updates_per_epoch)
         batch = self._order(epoch)[position * recipe.batch_size : (position + 1) * recipe.batch_size]
         generator = torch.Generator(self.data.values.device).manual_seed(self._words(update, 2))
-        asked = whole = self.data[batch]
+        asked, whole = self.data[batch], True
         seen = epoch * len(self.data) + position * recipe.batch_size
         mask: int | Connectivity | range = update if recipe.mask_for == "update" else range(seen, seen + len(batch))
         weight: Tensor | float = 1.0
         if family.any_order and self._words(update, 3) < recipe.questions * 2**63:
-            asked = _ask_at_random(asked, generator)
+            asked, whole = _ask_at_random(asked, generator), False
             mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
         elif recipe.segments > 1:
             asked, weight = _give_at_random(asked, generator)
@@ -268,7 +268,7 @@ class Trainer:
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.values()), list(self.parameters.values()), 1 - decay)
         self.state.update += 1
-        if asked is whole or recipe.segments > 1:
+        if whole:
             self.state.loss += value * len(batch)
             self.state.rows += len(batch)
 

@@ -30,7 +30,7 @@ def make(
     points = []
     for batch_size in batches:
         for count in masks:
-            name = f"1x{units}-{count}-mask{'' if count == 1 else 's'}-batch-{batch_size}"
+            name = f"1x{units}-{count}-mask{'' if count == 1 else 's'}-batch-{batch_size}-{epochs}-epochs"
             parameters = PROTOCOL | {
                 "hidden_sizes": (units,),
                 "masks": count,

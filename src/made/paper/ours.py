@@ -13,6 +13,8 @@ it (:mod:`made.tuning`), and `--grid evening` takes what was found, which is bel
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -114,7 +116,7 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
     "connect4": _free((500, 500), 100, 0.1),
     "dna": _free((500,), 60, 0.5),
     "mushrooms": _free((500, 500), 300, 0.1, evaluation_masks=16),
-    "nips": _free((500,), 200, 0.8, 0.2, 1e-3, 0.01, "sigmoid", batch_size=50),
+    "nips": _free((500,), 150, 0.5, 0.2, 1e-3, 0.1, "sigmoid"),
     "ocr_letters": _free((1000, 1000), 60, 0.1, batch_size=250),
     "web": _free((500, 500), 100, 0.3),
 }
@@ -151,19 +153,24 @@ class Committee:
     def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
         """log p of rows of zeros and ones. Shapes: (rows, columns) to (rows)."""
         codes, allowed = self.groups.encode(rows)
-        each = np.stack([member.score_samples(codes).astype(np.float64) for member in self.members])
-        return self.groups.log_prob(np.logaddexp.reduce(each, axis=0) - np.log(len(each)), allowed)
+        each = [member.score_samples(codes).astype(np.float64) for member in self.members]
+        return self.groups.log_prob(_mean(each), allowed)
 
 
 def make(search: Search, data: Dataset, rows: Sequence[str] = ROWS, trials: int = TRIALS) -> list[dict[str, Any]]:
-    """The rows of one set."""
-    return [_row(search, data, row, trials) for row in rows]
+    """The rows of one set; in an evening, those for which a choice was made."""
+    groups, made = Exclusive.find(data.train), []
+    for row in rows:
+        if search.budget != "evening":
+            made.append(_row(search, data, row, groups, _choose(search, data, row, groups, trials)))
+        elif data.name in CHOSEN[row]:
+            made.append(_row(search, data, row, groups, CHOSEN[row][data.name]))
+        else:
+            search.report(f"{data.name}, {row}: an evening is too short to choose how; the full grid searches.")
+    return made
 
 
-def _row(search: Search, data: Dataset, row: str, trials: int) -> dict[str, Any]:
-    groups = Exclusive.find(data.train)
-    choice = CHOSEN[row].get(data.name) if search.budget == "evening" else None
-    choice = _choose(search, data, row, groups, trials) if choice is None else choice
+def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Choice) -> dict[str, Any]:
     parameters, members = choice.parameters(groups), choice.members
     asked = {
         "recipe": choice.recipe,
@@ -171,10 +178,10 @@ def _row(search: Search, data: Dataset, row: str, trials: int) -> dict[str, Any]
         "parameters": {name: _plain(value) for name, value in parameters.items()},
     }
     there = search.record.get(data.name, row)
-    done = there is not None and there["test_nll"] is not None and there["seed"] == search.seed
-    if there is not None and done and {name: there["config"].get(name) for name in asked} == asked:
-        search.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
-        return there
+    done = there if there is not None and there["test_nll"] is not None and there["seed"] == search.seed else None
+    if done is not None and {name: done["config"].get(name) for name in asked} == asked:
+        search.report(f"{data.name}, {row}: there already, test NLL {done['test_nll']:.2f}.")
+        return done
     result: dict[str, Any] = {
         "dataset": data.name,
         "row": row,
@@ -185,16 +192,19 @@ def _row(search: Search, data: Dataset, row: str, trials: int) -> dict[str, Any]
         "command": search.command,
         "tried": [],
     }
-    folder = search.runs / data.name / choice.recipe
-    train, valid = groups.encode(data.train)[0], groups.encode(data.valid)[0]
-    models = []
+    digest = hashlib.sha256(json.dumps(asked["parameters"], sort_keys=True).encode()).hexdigest()[:8]
+    folder = search.runs / data.name / f"{choice.recipe}-{digest}"
+    train, valid = _rows(groups, data)
+    models: list[MADE] = []
+    log_valid: list[NDArray[np.float64]] = []
     for member in range(members):
         seed = search.seed + member
         model = MADE(**parameters, columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
         models.append(model.fit(train, X_valid=valid, resume_from=folder / f"seed-{seed}"))
+        log_valid.append(Committee([model], groups).log_prob(data.valid))
         facts = {key: model.model_.config.scores[key] for key in ("valid_nll", "epochs", "seconds")}
         result["tried"].append({"name": f"seed {seed}"} | facts)
-        nll = -Committee(models, groups).log_prob(data.valid).mean()
+        nll = -_mean(log_valid).mean()
         result |= {"valid_nll": float(nll), "epochs": sum(each["epochs"] for each in result["tried"])}
         result["seconds"] = round(sum(each["seconds"] for each in result["tried"]), 3)
         search.record.put(result)
@@ -208,17 +218,30 @@ def _row(search: Search, data: Dataset, row: str, trials: int) -> dict[str, Any]
     return result
 
 
+def _mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The log of the mean of probabilities. Shapes: several (rows) to (rows)."""
+    total: NDArray[np.float64] = np.logaddexp.reduce(np.stack(log_p), axis=0) - np.log(len(log_p))
+    return total
+
+
+def _rows(groups: Exclusive, data: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The codes of rows to train on, and of rows to choose by, of those that codes can say."""
+    codes, allowed = groups.encode(data.valid)
+    return groups.encode(data.train)[0], codes[allowed]
+
+
 def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: int) -> Choice:
     """Search each recipe that a row may have, and take what validation rows find likeliest."""
     from made.tuning import tune
 
     found = []
+    train, valid = _rows(groups, data)
     for recipe in RECIPES if row == "ours" else ("any-order",):
         space = {name: entry for name, entry in SPACE.items() if recipe == "fixed" or name not in ONLY_FIXED}
-        folder = search.runs / data.name / recipe / "search"
+        folder = search.runs / data.name / f"{recipe}-search"
         tuned = tune(
-            groups.encode(data.train)[0],
-            groups.encode(data.valid)[0],
+            train,
+            valid,
             folder=folder,
             space=space,
             fixed=Choice(recipe, 1, {}).parameters(groups) | {"columns": groups.kinds},

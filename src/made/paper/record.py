@@ -43,19 +43,27 @@ class Record:
             raise DataError(f"{self.path} cannot be read: {error}.") from None
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise DataError(f"{self.path} should be a list of results. Put the right file there, or remove it.")
+        if wrong := [field for row in rows for field in FIELDS if field not in row]:
+            raise DataError(f"{self.path}: a result has no {wrong[0]!r}. Put the right file there, or remove it.")
         return rows
 
-    def get(self, dataset: str | None, row: str) -> dict[str, Any] | None:
+    def get(self, dataset: str | None, row: str | None) -> dict[str, Any] | None:
         """The object of a row of a set."""
         found = [each for each in self.rows() if (each.get("dataset"), each.get("row")) == (dataset, row)]
         return found[0] if found else None
 
     def put(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Write an object, in place of the one that there may be for the same row of the same set; as it is written."""
+        """Write an object, in place of the one that there may be for the same row of the same set; as it is written.
+
+        One whose test NLL is not known yet does not replace one that has it.
+        """
         result = dict.fromkeys(FIELDS) | {"commit": source()} | dict(result)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._alone():
             key = (result["dataset"], result["row"])
+            before = self.get(*key)
+            if before is not None and before["test_nll"] is not None and result["test_nll"] is None:
+                return result
             rows = [each for each in self.rows() if (each.get("dataset"), each.get("row")) != key] + [result]
             self._write(rows)
         return result

@@ -43,13 +43,13 @@ def cases(row: str, budget: str, width: int | None = None, epochs: int | None = 
 
     Example:
         >>> list(cases("MADE 2hl (32 masks)", "full"))[:2]
-        ['2x8000-32-masks-rate-0.1', '2x8000-32-masks-rate-0.05']
+        ['2x8000-32-masks-rate-0.1-1000-epochs', '2x8000-32-masks-rate-0.05-1000-epochs']
     """
     layers, masks = ROWS[row]
     width = WIDTH[budget] if width is None else width
     epochs = EPOCHS[budget] if epochs is None else epochs
     return {
-        f"{layers}x{width}-{masks}-mask{'' if masks == 1 else 's'}-rate-{rate}": PROTOCOL
+        f"{layers}x{width}-{masks}-mask{'' if masks == 1 else 's'}-rate-{rate}-{epochs}-epochs": PROTOCOL
         | {"hidden_sizes": (width,) * layers, "masks": masks, "learning_rate": rate, "max_epochs": epochs}
         for rate in RATES[budget]
     }

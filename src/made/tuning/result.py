@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from made.files import atomic
-from made.tuning.space import Space
+from made.tuning.space import Space, estimator_values
 
 __all__ = ["Trial", "Tuned"]
 
@@ -160,7 +160,7 @@ def _draw(tuned: Tuned, stream: BinaryIO) -> None:
         axis = figure.add_subplot(grid[1 + index // columns, index % columns], sharey=above)
         entry = tuned.space[name]
         if isinstance(entry, list):
-            words = [_word(choice) for choice in entry]
+            words = [_word(estimator_values({name: choice})[name]) for choice in entry]
             _dots(axis, known, lambda trial, name=name, words=words: words.index(_word(trial.params[name])))  # type: ignore[misc]
             axis.set_xticks(range(len(words)), words, rotation=30 if max(map(len, words)) > 4 else 0, fontsize=7)
             axis.set_xlim(-0.5, len(words) - 0.5)
