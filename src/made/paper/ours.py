@@ -126,7 +126,7 @@ CHOSEN: dict[str, dict[str, Choice]] = {
         "binarized_mnist": Choice(
             "fixed", 2, _free((1000, 1000), 60, 0.3, ordering="natural", masks=1, batch_size=250)
         ),
-        "connect4": Choice("fixed", 4, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
+        "connect4": Choice("fixed", 2, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
         "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
         "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
         "nips": Choice(
