@@ -129,9 +129,7 @@ CHOSEN: dict[str, dict[str, Choice]] = {
         "connect4": Choice("fixed", 2, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
         "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
         "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
-        "nips": Choice(
-            "fixed", 8, _free((500,), 80, 0.8, 0.15, 1.4e-3, 0.01, "sigmoid", ordering="random", masks=1, batch_size=50)
-        ),
+        "nips": Choice("any-order", 4, ANY_ORDER["nips"]),
         "ocr_letters": Choice("fixed", 2, _free((1000, 1000), 80, 0.3, ordering="natural", masks=1, batch_size=250)),
         "web": Choice("fixed", 8, _free((500, 500), 40, 0.5, 0.1, ordering="random", masks=1)),
     },
