@@ -419,3 +419,10 @@ def test_it_can_be_interrupted_and_says_how_to_go_on(tmp_path) -> None:
         said = process.stderr.read()
     assert said.count("Interrupted: training was stopped after") == 2
     assert "to go on from with 'resume_from'" in said
+
+
+def test_binary_inputs_are_signed_or_not() -> None:
+    rows = np.random.default_rng(0).integers(2, size=(50, 3))
+    for signed in (True, False):
+        model = MADE(hidden_sizes=(4,), max_epochs=1, signed=signed, random_state=0).fit(rows)
+        assert model.model_.network.columns[0].signed is signed

@@ -75,6 +75,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         direct: whether there are direct connections A.
         conditioning: whether there are connectivity conditioning weights U.
         residual: join hidden layers of equal size by residual connections.
+        signed: code binary inputs as -1 and +1, so that 0, the input of what is masked or not observed, is neither; the
+            paper has 0 and 1, which is better where ones are rare, unless questions have holes.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input unit.
         bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
@@ -132,6 +134,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "direct": ["boolean"],
         "conditioning": ["boolean"],
         "residual": ["boolean"],
+        "signed": ["boolean"],
         "columns": [str, "array-like", dict],
         "tensorboard": [str, os.PathLike, None],
         "random_state": ["random_state"],
@@ -151,6 +154,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         direct: bool = True,
         conditioning: bool = False,
         residual: bool = False,
+        signed: bool = True,
         dropout: float = 0.1,
         input_dropout: float = 0.0,
         bias: str = "independent",
@@ -187,6 +191,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.direct = direct
         self.conditioning = conditioning
         self.residual = residual
+        self.signed = signed
         self.dropout = dropout
         self.input_dropout = input_dropout
         self.bias = bias

@@ -89,7 +89,7 @@ class Config(BaseModel):
         if family.digest() != self.digest:
             raise ModelError("the connectivities of this model cannot be made again by this version of made.")
         network = Network(
-            self.schema_().columns,
+            self.schema_().coded(signed=parameters["signed"]),
             family,
             activation=parameters["activation"],
             direct=parameters["direct"],

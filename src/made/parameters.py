@@ -40,6 +40,7 @@ NETWORK = {
     "direct": Parameter(True, "flag", "Direct connections A from inputs to outputs."),
     "conditioning": Parameter(False, "flag", "Connectivity conditioning weights U."),
     "residual": Parameter(False, "flag", "Join hidden layers of equal size by residual connections."),
+    "signed": Parameter(True, "flag", "Code binary inputs as -1 and +1, so that 0 is what is not observed."),
     "dropout": Parameter(0.1, "float", "The probability with which a hidden unit is left out in training."),
     "input_dropout": Parameter(0.0, "float", "The probability with which an input unit is left out in training."),
     "bias": Parameter(
@@ -112,6 +113,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The paper's own settings for its UCI tables.
     "paper": {
         "hidden_sizes": (500,),
+        "signed": False,
         "bias": "zero",
         "dropout": 0.0,
         "optimizer": "adadelta",
@@ -127,4 +129,4 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 # Those that the first models did not have, and what is true of these.
-LATER: dict[str, Any] = {"input_dropout": 0.0, "bias": "zero", "segments": 1}
+LATER: dict[str, Any] = {"signed": True, "input_dropout": 0.0, "bias": "zero", "segments": 1}

@@ -65,7 +65,11 @@ class Schema:
     @cached_property
     def columns(self) -> Columns:
         """The columns as the network takes them."""
-        return Columns([field.column() for field in self.fields], self.names)
+        return self.coded(signed=True)
+
+    def coded(self, *, signed: bool) -> Columns:
+        """The columns, with binary inputs coded as -1 and +1 or as 0 and 1."""
+        return Columns([field.column(signed) for field in self.fields], self.names)
 
     @classmethod
     def infer(cls, table: Table, kinds: Kinds = "auto") -> Schema:

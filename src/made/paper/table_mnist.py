@@ -26,6 +26,7 @@ PROTOCOL: dict[str, Any] = {
     "activation": "relu",
     "direct": True,
     "conditioning": False,
+    "signed": False,
     "bias": "zero",
     "dropout": 0.0,
     "optimizer": "adagrad",

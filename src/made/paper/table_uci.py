@@ -17,6 +17,7 @@ TEST_MASKS = 1000
 # 30. Where masks are unlimited, 300 choose; each epoch makes do with fewer, which would cost more than training.
 PROTOCOL: dict[str, Any] = {
     "direct": True,
+    "signed": False,
     "bias": "zero",
     "dropout": 0.0,
     "optimizer": "adadelta",
