@@ -91,6 +91,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "masks": 1,
         "ordering": "natural",
         "residual": True,
+        "signed": False,
         "dropout": 0.3,
         "schedule": "cosine",
         "weight_decay": 0.0,

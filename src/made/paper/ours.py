@@ -71,8 +71,9 @@ SPACE: dict[str, Any] = {
     "max_epochs": [50, 100, 200],
     "ordering": ["natural", "random"],
     "masks": [1, 4, 16],
+    "signed": [True, False],
 }
-ONLY_FIXED = ("ordering", "masks")
+ONLY_FIXED = ("ordering", "masks", "signed")
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ CHOSEN: dict[str, dict[str, Choice]] = {
         "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
         "nips": Choice("any-order", 4, ANY_ORDER["nips"]),
         "ocr_letters": Choice("fixed", 2, _free((1000, 1000), 80, 0.3, ordering="natural", masks=1, batch_size=250)),
-        "web": Choice("fixed", 8, _free((500, 500), 40, 0.5, 0.1, ordering="random", masks=1)),
+        "web": Choice("fixed", 4, _free((500, 500), 40, 0.5, 0.1, ordering="random", masks=1, signed=False)),
     },
     "any-order": {name: Choice("any-order", 1, free) for name, free in ANY_ORDER.items()},
 }
