@@ -15,20 +15,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from made.datasets import Dataset
 from made.estimator import MADE
 from made.exclusive import Exclusive
-from made.likelihood import mean_and_interval
-from made.paper.search import Search
+from made.paper.search import Search, plain
 
 __all__ = ["ROWS", "Committee", "make"]
 
@@ -171,11 +168,7 @@ def make(search: Search, data: Dataset, rows: Sequence[str] = ROWS, trials: int 
 
 def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Choice) -> dict[str, Any]:
     parameters, members = choice.parameters(groups), choice.members
-    asked = {
-        "recipe": choice.recipe,
-        "members": members,
-        "parameters": {name: _plain(value) for name, value in parameters.items()},
-    }
+    asked = {"recipe": choice.recipe, "members": members, "parameters": plain(parameters)}
     there = search.record.get(data.name, row)
     done = there if there is not None and there["test_nll"] is not None and there["seed"] == search.seed else None
     if done is not None and {name: done["config"].get(name) for name in asked} == asked:
@@ -208,13 +201,7 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
         result["seconds"] = round(sum(each["seconds"] for each in result["tried"]), 3)
         search.record.put(result)
         search.report(f"{data.name}, {row}: {member + 1} networks, valid NLL {nll:.3f} ({facts['valid_nll']:.3f}).")
-    start = time.perf_counter()
-    log_p = torch.from_numpy(Committee(models, groups).log_prob(data.test))
-    result["test_nll"], result["ci95"] = mean_and_interval(-log_p)
-    result["test_seconds"] = round(time.perf_counter() - start, 1)
-    result = search.record.put(result)
-    search.report(f"{data.name}, {row}: test NLL {result['test_nll']:.2f} +- {result['ci95']:.2f}.")
-    return result
+    return search.finish(result, data, Committee(models, groups).log_prob)
 
 
 def _mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -257,7 +244,3 @@ def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: 
 def _name(parameters: dict[str, Any], members: int) -> str:
     sizes = "x".join(map(str, parameters["hidden_sizes"]))
     return f"{members} networks of {sizes} units, {parameters['masks']} masks"
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

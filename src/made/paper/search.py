@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from made.datasets import Dataset
 from made.errors import Diverged
@@ -20,7 +21,7 @@ from made.estimator import MADE
 from made.likelihood import mean_and_interval
 from made.paper.record import Record
 
-__all__ = ["Search", "folder_of"]
+__all__ = ["Search", "folder_of", "plain"]
 
 
 @dataclass(frozen=True)
@@ -82,20 +83,25 @@ class Search:
             result["tried"].append({"name": name} | facts)
             if best is None or facts["valid_nll"] < result["valid_nll"]:
                 best = model
-                result |= facts | {"masks": parameters["masks"], "config": {"name": name} | _plain(parameters)}
+                result |= facts | {"masks": parameters["masks"], "config": {"name": name} | plain(parameters)}
             self.record.put(result)
             self.report(f"{data.name}, {name}: valid NLL {facts['valid_nll']:.3f}, {facts['epochs']} epochs.")
         if best is None:
             raise Diverged(f"{data.name}: every configuration of the row {row!r} diverged.")
         if best.masks == "unlimited" and test_masks is not None:
             best.evaluation_masks = result["test_masks"] = test_masks
+        return self.finish(result, data, best.score_samples)
+
+    def finish(
+        self, result: dict[str, Any], data: Dataset, log_prob: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> dict[str, Any]:
+        """Ask what was chosen about the test rows, and write down the result with that."""
         start = time.perf_counter()
-        log_p = torch.from_numpy(best.score_samples(data.test))
+        log_p = torch.from_numpy(log_prob(data.test))
         result["test_nll"], result["ci95"] = mean_and_interval(-log_p)
         result["test_seconds"] = round(time.perf_counter() - start, 1)
-        result = self.record.put(result)
-        self.report(f"{data.name}, {row}: test NLL {result['test_nll']:.2f} +- {result['ci95']:.2f}.")
-        return result
+        self.report(f"{data.name}, {result['row']}: test NLL {result['test_nll']:.2f} +- {result['ci95']:.2f}.")
+        return self.record.put(result)
 
     def fit(self, data: Dataset, name: str, parameters: Mapping[str, Any]) -> MADE:
         """A model of these parameters: trained, gone on with, or loaded, according to what is in its folder."""
@@ -109,7 +115,7 @@ class Search:
             return False
         name = there["config"]["name"]
         same = {each["name"] for each in there["tried"]} == set(cases)
-        return same and there["config"] == {"name": name} | _plain(cases[name])
+        return same and there["config"] == {"name": name} | plain(cases[name])
 
 
 def folder_of(runs: Path, dataset: str, name: str, seed: int) -> Path:
@@ -117,5 +123,6 @@ def folder_of(runs: Path, dataset: str, name: str, seed: int) -> Path:
     return runs / dataset / (name if seed == 0 else f"{name}-seed{seed}")
 
 
-def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON has them."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
