@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -29,6 +27,7 @@ from rich.progress import Progress
 from benchmarks import peers
 from made import Connectivities, Network, log_likelihood, log_prob, sample
 from made.likelihood import Question
+from made.paper import table_complexity
 
 ROOT = Path(__file__).parent.parent
 COLUMNS, ROWS, THREADS = 784, 100, 2
@@ -195,19 +194,8 @@ WHY = [
 
 def machine() -> dict[str, object]:
     """What it was measured on."""
-    model = platform.processor()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), model)
-    return {
-        "processor": model,
-        "cores": os.cpu_count(),
-        "threads": THREADS,
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
-    }
+    more = {"threads": THREADS, "vector_instructions": torch.backends.cpu.get_cpu_capability()}
+    return table_complexity.machine() | more
 
 
 def document(results: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter
 if TYPE_CHECKING:
     from made.estimator import MADE
 
-__all__ = ["fit"]
+__all__ = ["fit", "from_toml", "own_validation", "value_of"]
 
 TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "seed": int, "verbose": int}
 
@@ -87,10 +87,10 @@ def fit(
         raise usage(f"'--preset' should be one of {', '.join(PRESETS)}, not {preset!r}.")
     given = (
         PRESETS.get(preset or "", {})
-        | _from_toml(config)
+        | from_toml(config)
         | {name: value for name, value in options.items() if value is not None}
     )
-    parameters = {name: _value(name, value) for name, value in given.items()}
+    parameters = {name: value_of(name, value) for name, value in given.items()}
     shape = _shape(image)
     if resume and overwrite:
         raise usage("'--resume' and '--overwrite' exclude each other.")
@@ -119,7 +119,7 @@ def fit(
     model._validate_params()
     rows, own_shape = rows_for(data, "train")
     own_valid = valid is not None
-    valid = _own_validation(data) if valid is None else valid
+    valid = own_validation(data) if valid is None else valid
     valid_rows = None if valid is None else rows_for(valid, "valid")[0]
     shape = own_shape if shape is None else shape
     width = rows.shape[1]
@@ -170,7 +170,7 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: 
     commit(out, files, finished=folder.finished, keep=folder.files - files.keys())
 
 
-def _own_validation(data: str) -> str | None:
+def own_validation(data: str) -> str | None:
     """The validation rows that come with a named set."""
     from made import datasets
 
@@ -180,7 +180,8 @@ def _own_validation(data: str) -> str | None:
     return f"{name}:valid" if chosen in (None, "train") and datasets.known(name) else None
 
 
-def _from_toml(path: Path | None) -> dict[str, Any]:
+def from_toml(path: Path | None) -> dict[str, Any]:
+    """The parameters that a file has; none without a file."""
     if path is None:
         return {}
     try:
@@ -195,7 +196,7 @@ def _from_toml(path: Path | None) -> dict[str, Any]:
     return content
 
 
-def _value(name: str, value: Any) -> Any:
+def value_of(name: str, value: Any) -> Any:
     """An option's text as the estimator takes it."""
     kind = PARAMETERS[name].kind
     option = f"'--{name.replace('_', '-')}'"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, usage
-from made.cli.fit import _from_toml, _own_validation, _value
+from made.cli.fit import from_toml, own_validation, value_of
 
 if TYPE_CHECKING:
     from made.tuning import Trial, Tuned
@@ -65,7 +65,7 @@ def tune(
     A named set brings its own validation rows. The search is kept in the folder all the time: in whatever way it was
     stopped, --resume goes on with it. The best parameters are for `made fit --config`.
     """
-    fixed = None if config is None else {name: _value(name, value) for name, value in _from_toml(config).items()}
+    fixed = None if config is None else {name: value_of(name, value) for name, value in from_toml(config).items()}
     searched = None if space is None else _space(space)
 
     # Loaded here, so that --help need not wait for torch and optuna.
@@ -80,7 +80,7 @@ def tune(
         note(f"Note: there is nothing to go on with in {out}: the search starts.", quiet)
     rows = rows_for(data, "train")[0]
     own_valid = [] if valid is None else ["--valid", valid]
-    valid = _own_validation(data) if valid is None else valid
+    valid = own_validation(data) if valid is None else valid
     valid_rows = None if valid is None else rows_for(valid, "valid")[0]
     refit = shlex.join(["made", "fit", data, *own_valid, "--config", str(out / "best.toml"), "--out", "MODEL"])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends this as Ctrl-C does
