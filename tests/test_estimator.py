@@ -307,6 +307,9 @@ def test_a_run_in_a_folder_goes_on_exactly(tmp_path) -> None:
         assert again.valid_nll_ == whole.valid_nll_
         lines = [json.loads(line) for line in (tmp_path / name / "history.jsonl").read_text().splitlines()]
         assert [line["epoch"] for line in lines] == list(range(6))
+    short = MADE(**parts, max_epochs=6, max_seconds=1e-9).fit(FRAME, resume_from=tmp_path / "short")
+    assert short.n_epochs_ == 1  # looked at after each epoch
+    assert MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / "short").n_epochs_ == 6
     finished = MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / "whole")
     assert np.array_equal(finished.score_samples(FRAME), whole.score_samples(FRAME))
     with pytest.raises(QuestionError, match=r"was trained with dropout=0\.2, not 0\.3"):

@@ -75,6 +75,19 @@ def test_it_stops_early_with_the_best_weights() -> None:
     assert -log_prob(network, other).mean().item() == pytest.approx(history[-1].best_nll, abs=1e-5)
 
 
+def test_it_stops_when_its_time_is_over(monkeypatch) -> None:
+    """By a clock of its own; the learning rate falls with the time that is left."""
+    now = iter(range(100_000))
+    monkeypatch.setattr("made.training.time.perf_counter", lambda: next(now) / 4)
+    network = Network(6, Connectivities(6, (20,)), direct=True)
+    history = train(network, COPIES, COPIES, Recipe(max_epochs=300, batch_size=100, max_seconds=6, schedule="linear"))
+    assert 1 < len(history) < 20
+    assert history[-2].seconds < 6 <= history[-1].seconds
+    assert history[-1].learning_rate < history[1].learning_rate < history[0].learning_rate <= 0.002
+    with pytest.raises(ValueError, match="'max_seconds' should be a number above 0, or None"):
+        Recipe(max_seconds=0)
+
+
 def test_it_can_be_repeated() -> None:
     ends = []
     for _ in range(2):

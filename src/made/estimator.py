@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,10 +49,10 @@ from made.store import check_replaceable, commit, is_begun, only_writer, replace
 from made.table import Table
 from made.training import Trainer
 
-__all__ = ["MADE"]
+__all__ = ["MADE", "longer"]
 
 # What may differ between a run and the one that goes on with it.
-FREE = ("max_epochs", "patience", "tensorboard", "device", "verbose")
+FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")
 ROWS_AT_A_TIME = 10_000
 
 
@@ -85,6 +86,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             segments: see :class:`made.training.Recipe`.
         batch_size: the number of rows in an update; ``"auto"`` is 32 to 500, by the number of rows.
         max_epochs: the most passes over the rows; 0 gives a model in its initial weights, which answers everything.
+        max_seconds: the most seconds of training, looked at after each epoch; a schedule comes to its end with them.
         patience: the look-ahead: training ends after this many epochs without progress.
         validation_fraction: the share of rows set apart to choose the epoch, if ``fit`` gets no ``X_valid``; 0: none.
         validation_masks: how many masks an unlimited model averages after each epoch.
@@ -125,6 +127,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "average": [Interval(numbers.Real, 0, 1, closed="left"), None],
         "batch_size": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_epochs": [Interval(numbers.Integral, 0, None, closed="left")],
+        "max_seconds": [Interval(numbers.Real, 0, None, closed="neither"), None],
         "patience": [Interval(numbers.Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(numbers.Real, 0, 1, closed="left")],
         "questions": [Interval(numbers.Real, 0, 1, closed="both")],
@@ -169,6 +172,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         average: float | None = 0.99,
         batch_size: int | Literal["auto"] = "auto",
         max_epochs: int = 500,
+        max_seconds: float | None = None,
         patience: int = 30,
         validation_fraction: float = 0.1,
         mask_for: str = "update",
@@ -206,6 +210,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.average = average
         self.batch_size = batch_size
         self.max_epochs = max_epochs
+        self.max_seconds = max_seconds
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.mask_for = mask_for
@@ -242,7 +247,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             y: not used.
             X_valid: rows to choose the epoch by; unless told, ``validation_fraction`` of X.
             resume_from: a folder in which the state of training is kept as it goes, to go on from exactly, with the
-                same rows and parameters (``max_epochs`` may grow, unless patience has ended it); in the end, it holds
+                same rows and parameters (``max_epochs`` and ``max_seconds`` may grow, unless patience has ended it); in the end, it holds
                 the model. Nothing there: training starts. Finished: the model is loaded.
         """
         return self._fit(X, X_valid, None if resume_from is None else Path(resume_from))
@@ -284,7 +289,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self._template: Table | None = table.template()
         if folder is not None and before is not None:
             _check_same(before.config, config, folder)
-            grown = config.parameters["max_epochs"] > before.config.parameters["max_epochs"]
+            grown = longer(config.parameters, before.config.parameters)
             if before.finished and not (grown and state is not None):
                 self._state = state
                 return self._take(before)
@@ -697,9 +702,15 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
+def longer(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether training may go on for longer than it might before."""
+    limits = ([each["max_epochs"], each["max_seconds"] or math.inf] for each in (new, old))
+    return any(now > then for now, then in zip(*limits, strict=True))
+
+
 def _check_same(old: Config, new: Config, folder: Path) -> None:
     """Refuse to go on with other parameters, or other rows."""
-    free = FREE if old.parameters["schedule"] == "constant" else FREE[1:]
+    free = FREE if old.parameters["schedule"] == "constant" else FREE[2:]
     for name, value in new.parameters.items():
         if name not in free and old.parameters.get(name) != value:
             raise QuestionError(

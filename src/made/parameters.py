@@ -63,6 +63,7 @@ TRAINING = {
     "average": Parameter(0.99, "float", "The decay of the moving average of weights that is kept; 0 for none."),
     "batch_size": Parameter("auto", "auto", "Rows in an update; auto: 32 to 500, by the number of rows."),
     "max_epochs": Parameter(500, "int", "The most passes over the rows; 0 for a model that is not trained."),
+    "max_seconds": Parameter(None, "float", "The most seconds of training, looked at after each epoch."),
     "patience": Parameter(30, "int", "Epochs without progress on validation rows before training ends."),
     "validation_fraction": Parameter(0.1, "float", "The share of rows that choose the epoch, without other ones."),
     "mask_for": Parameter("update", "choice", "What gets a mask of its own.", ("update", "row")),
@@ -130,4 +131,4 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 # Those that the first models did not have, and what is true of these.
-LATER: dict[str, Any] = {"signed": True, "input_dropout": 0.0, "bias": "zero", "segments": 1}
+LATER: dict[str, Any] = {"signed": True, "input_dropout": 0.0, "bias": "zero", "segments": 1, "max_seconds": None}

@@ -47,6 +47,7 @@ class Recipe:
         average: the decay of a moving average of the weights, which is then what is validated and kept.
         batch_size: the number of rows in an update.
         max_epochs: the most passes over the rows.
+        max_seconds: the most seconds of training, looked at after each epoch; a schedule comes to its end with them.
         patience: the look-ahead: training ends after this many epochs without progress.
         mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
             for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
@@ -70,6 +71,7 @@ class Recipe:
     average: float | None = None
     batch_size: int = 100
     max_epochs: int = 500
+    max_seconds: float | None = None
     patience: int = 30
     mask_for: Literal["update", "row"] = "update"
     questions: float = 0.5
@@ -96,7 +98,7 @@ class Recipe:
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
                 raise ValueError(f"'{name}' should be a whole number, at least {least}, not {number!r}.")
         ranges: list[tuple[tuple[str, ...], Callable[[float], bool], str]] = [
-            (("learning_rate", "epsilon", "clip"), lambda value: value > 0, "above 0, or None"),
+            (("learning_rate", "epsilon", "clip", "max_seconds"), lambda value: value > 0, "above 0, or None"),
             (("momentum", "average"), lambda value: 0 <= value < 1, "from 0 to below 1, or None"),
             (("weight_decay",), lambda value: value >= 0, "at least 0"),
             (("questions",), lambda value: 0 <= value <= 1, "from 0 to 1"),
@@ -109,14 +111,14 @@ class Recipe:
                     raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
 
 
-def learning_rate_at(schedule: str, update: int, updates: int) -> float:
-    """What the learning rate is multiplied with at an update of so many: a function, so that nothing is to be kept.
+def learning_rate_at(schedule: str, share: float) -> float:
+    """What the learning rate is multiplied with after a share of a run: a function, so that nothing is to be kept.
 
     Example:
-        >>> [learning_rate_at("linear", update, 4) for update in range(4)]
+        >>> [learning_rate_at("linear", share) for share in (0.0, 0.25, 0.5, 0.75)]
         [1.0, 0.75, 0.5, 0.25]
     """
-    return SCHEDULES[schedule](min(update / max(updates, 1), 1.0))
+    return SCHEDULES[schedule](min(share, 1.0))
 
 
 def make_optimizer(

@@ -96,8 +96,15 @@ class Trainer:
     @property
     def finished(self) -> bool:
         """Whether nothing is left to do."""
-        epochs = len(self.state.history)
-        return epochs >= self.recipe.max_epochs or self.state.waited >= self.recipe.patience
+        return self.share >= 1 or self.state.waited >= self.recipe.patience
+
+    @property
+    def share(self) -> float:
+        """How much of a run is behind it, of its updates, or of its time up to the last epoch's end."""
+        updates = self.recipe.max_epochs * self.updates_per_epoch
+        share = self.state.update / updates if updates else 1.0
+        history, most = self.state.history, self.recipe.max_seconds
+        return share if most is None or not history else max(share, history[-1].seconds / most)
 
     def run(
         self,
@@ -249,7 +256,7 @@ class Trainer:
         elif recipe.segments > 1:
             asked, weight = _give_at_random(asked, generator)
             mask = family.blind()
-        rate = learning_rate_at(recipe.schedule, update, recipe.max_epochs * self.updates_per_epoch)
+        rate = learning_rate_at(recipe.schedule, self.share)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"] * rate
         self.optimizer.zero_grad()

@@ -96,7 +96,7 @@ def fit(
         raise usage("'--resume' and '--overwrite' exclude each other.")
 
     # Loaded here, so that --help need not wait for torch.
-    from made.estimator import MADE
+    from made.estimator import MADE, longer
     from made.store import check_replaceable, is_begun
 
     stored: dict[str, Any] = {}
@@ -109,8 +109,11 @@ def fit(
         if resume and is_begun(out):
             before = MADE.load(out)
             stored = before.get_params(deep=False)
-            if before.model_.finished and parameters.get("max_epochs", before.max_epochs) <= before.max_epochs:
-                note(f"{out} is finished: {before.n_epochs_} epochs. To train longer, raise --max-epochs.", quiet)
+            if before.model_.finished and not longer(stored | parameters, stored):
+                note(
+                    f"{out} is finished: {before.n_epochs_} epochs. To train longer, raise --max-epochs or --max-seconds.",
+                    quiet,
+                )
                 if as_json:
                     print_json(summary(before, out))
                 return
