@@ -22,7 +22,8 @@ from made import (
     log_prob,
     mean_and_interval,
 )
-from made.likelihood import Question, arranged
+from made.likelihood import arranged
+from made.question import Question
 from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made import MADE, Columns, Connectivities, Connectivity, Network, log_prob, sample
-from made.likelihood import Question, log_conditionals, passes
+from made.likelihood import _log_means, log_conditionals, passes
+from made.question import Question, arrangements
 from made.recipe import Recipe
 from made.sampling import complete
 from made.training import _give_at_random, train
@@ -55,6 +56,23 @@ def test_one_segment_for_each_column_is_eonade(network) -> None:
         assert torch.allclose(blind, factor, rtol=0, atol=1e-9)
     answer = log_prob(network, rows, masks=[1], segments=len(ordering))
     assert torch.allclose(answer, expected, rtol=0, atol=1e-9)
+
+
+@given(networks(masks="unlimited"), st.data())
+def test_passes_that_share_what_they_saw_equal_passes_of_their_own(network, data) -> None:
+    """Rows that differ in what is given and what is a hole, in the orderings of three masks."""
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 100)))
+    rows = worlds(network.columns)[torch.randint(len(worlds(network.columns)), (20,), generator=generator)]
+    role = torch.randint(3, rows.shape, generator=generator)
+    question = Question.ask(network, torch.where(role == 2, NAN, rows), role == 1)
+    width, masks = len(network.columns), [0, 1, 4]
+    for asked_last in (True, False):
+        answer = log_prob(network, question, masks=masks, segments=width, asked_last=asked_last, batch_size=7)
+        for which, asked in arrangements(question, asked_last):
+            members = [passes(network, number, asked, width) for number in masks]
+            with torch.no_grad():
+                (apart,) = _log_means(network, question[which], members, [None], 500)
+            assert torch.allclose(answer[which], apart, rtol=0, atol=1e-9)
 
 
 @given(networks(masks="unlimited"), st.integers(2, 5), st.data())

@@ -16,8 +16,7 @@ agree only as far as training made them (section 4.2 of the paper).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -31,8 +30,9 @@ from made.connectivity import Connectivity
 from made.errors import QuestionError
 from made.network import Network
 from made.plan import Plan
+from made.question import Given, Question, arrangements
+from made.walk import factors
 
-Given: TypeAlias = Rows | Sequence[int] | Sequence[str]
 Pass: TypeAlias = tuple[int | Connectivity, NDArray[np.bool_] | None]
 
 __all__ = ["Question", "log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"]
@@ -43,89 +43,6 @@ def mean_and_interval(values: Tensor) -> tuple[float, float]:
     values = values.double()
     error = values.std().item() / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return values.mean().item(), 1.96 * error
-
-
-@dataclass(frozen=True)
-class Question:
-    """Rows, with what is known, given and asked of each; all tensors are (rows, columns).
-
-    Attributes:
-        values: the values, 0 for holes.
-        observed: which entries are not holes; ``None`` if there are no holes.
-        given: which entries are conditioned on; ``None`` if nothing is.
-    """
-
-    values: Tensor
-    observed: Tensor | None = None
-    given: Tensor | None = None
-
-    @classmethod
-    def ask(cls, network: Network, rows: Rows | Question, given: Given | None = None) -> Question:
-        """Check the rows and what is given: column names or numbers, or flags for each column or for each entry."""
-        if isinstance(rows, Question):
-            if given is not None:
-                raise ValueError("'given' is part of the question already.")
-            return rows
-        values, hole = network.columns.check(rows, network.c)
-        flags = None if given is None else _flags(network, given, len(values)).to(values.device)
-        if flags is not None and hole is not None and (flags & hole).any():
-            row, column = (flags & hole).nonzero()[0].tolist()
-            raise QuestionError(
-                f"row {row}, column {column} ('{network.columns.names[column]}') is given, but its value is NaN: give "
-                "a value, or leave the column out of 'given'."
-            )
-        if flags is not None and not flags.any():
-            flags = None
-        return cls(values, None if hole is None else ~hole, flags)
-
-    @property
-    def asked(self) -> Tensor:
-        """Which entries are neither holes nor given."""
-        asked = torch.ones_like(self.values, dtype=torch.bool) if self.observed is None else self.observed
-        return asked if self.given is None else asked & ~self.given
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, rows: Tensor | slice) -> Question:
-        return Question(
-            self.values[rows],
-            None if self.observed is None else self.observed[rows],
-            None if self.given is None else self.given[rows],
-        )
-
-    def split(self, size: int) -> Iterator[tuple[slice, Question]]:
-        """Batches of at most ``size`` rows."""
-        for first in range(0, len(self), size):
-            yield slice(first, first + size), self[first : first + size]
-
-
-def _flags(network: Network, given: Given, rows: int) -> Tensor:
-    names, width = network.columns.names, len(network.columns)
-    if not isinstance(given, Tensor):
-        listed = list(given)  # type: ignore[arg-type]
-        if listed and all(isinstance(name, str) for name in listed):
-            if unknown := [name for name in listed if name not in names]:
-                raise QuestionError(f"'given' names {unknown[0]!r}, but the columns are {', '.join(names)}.")
-            given = [names.index(name) for name in listed]
-    flags = torch.as_tensor(given)
-    if flags.dtype == torch.bool:
-        if flags.shape not in ((width,), (rows, width)):
-            raise ValueError(
-                f"'given' should have {width} flags, or the shape ({rows}, {width}), not {tuple(flags.shape)}."
-            )
-        return flags.expand(rows, width)
-    columns = torch.zeros(width, dtype=torch.bool)
-    if flags.numel():
-        whole = flags.ndim == 1 and not flags.dtype.is_floating_point
-        if not whole or not all(0 <= column < width for column in flags.tolist()):
-            raise ValueError(
-                f"'given' should be flags, or column names or numbers from 0 to {width - 1}, not {given!r}."
-            )
-        if len(flags.unique()) < len(flags):
-            raise ValueError(f"'given' has a column number twice: {given!r}. For flags, use True and False.")
-        columns[flags.long()] = True
-    return columns.expand(rows, width)
 
 
 def log_conditionals(
@@ -259,31 +176,13 @@ def log_prob(
             return _prefix_log_prob(network, question, numbers, batch_size).to(question.values.dtype)
         answer = question.values.new_empty(len(question))
         for which, asked in arrangements(question, asked_last):
-            drawn = (passes(network, number, asked, segments) for number in numbers)
-            (mean,) = _log_means(network, question[which], drawn, [None], batch_size)
+            if one_by_one(network, asked, segments):
+                mean = _log_mean_one_by_one(network, question[which], numbers, asked, batch_size)
+            else:
+                drawn = (passes(network, number, asked, segments) for number in numbers)
+                (mean,) = _log_means(network, question[which], drawn, [None], batch_size)
             answer[which] = mean.to(answer.dtype)
         return answer
-
-
-def arrangements(question: Question, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:
-    """Rows that share an ordering, and flags of the columns to be put last; ``None`` for rows with nothing given.
-
-    What a row gets depends on that row alone, so that answers do not change with the company it is in.
-    """
-    rows = torch.arange(len(question), device=question.values.device)
-    if question.given is None:
-        yield rows, None
-        return
-    conditional = question.given.any(dim=1)
-    if not conditional.all():
-        yield rows[~conditional], None
-    rows, asked = rows[conditional], question.asked[conditional]
-    if not asked_last:
-        yield rows, np.zeros(asked.shape[1], dtype=np.bool_)
-        return
-    patterns, pattern = asked.unique(dim=0, return_inverse=True)
-    for index, columns in enumerate(patterns.cpu().numpy()):
-        yield rows[pattern == index], columns
 
 
 def arranged(network: Network, number: int, asked: NDArray[np.bool_] | None) -> int | Connectivity:
@@ -299,6 +198,30 @@ def check_segments(network: Network, segments: int) -> None:
         raise ValueError("'segments' is for networks of unlimited masks with resampled orderings.")
 
 
+def one_by_one(network: Network, asked: NDArray[np.bool_] | None, segments: int) -> bool:
+    """Whether each segment is one column, so that passes can share what they have seen (see :mod:`made.walk`)."""
+    count = _count(network, asked)
+    return segments > 1 and network.depth > 0 and _segments(network, count, segments) == count
+
+
+def order_of(network: Network, number: int, asked: NDArray[np.bool_] | None) -> list[int]:
+    """The columns in the order of connectivity ``number``, for rows of one arrangement."""
+    connectivity = network.connectivities.draw(number, lowest=0)
+    connectivity = connectivity if asked is None else connectivity.with_last(asked)
+    order: list[int] = connectivity.ordering.argsort().tolist()
+    return order
+
+
+def _count(network: Network, asked: NDArray[np.bool_] | None) -> int:
+    """How many columns come last, because they are asked for; all unless told."""
+    return len(network.columns) if asked is None or not asked.any() else int(asked.sum())
+
+
+def _segments(network: Network, count: int, segments: int) -> int:
+    """Into how many segments the last ``count`` columns of an ordering are cut."""
+    return min(-(-segments * count // len(network.columns)), count)
+
+
 def passes(network: Network, number: int, asked: NDArray[np.bool_] | None, segments: int) -> list[Pass]:
     """The passes that make up one likelihood under connectivity ``number``: one for each segment with asked columns.
 
@@ -307,8 +230,8 @@ def passes(network: Network, number: int, asked: NDArray[np.bool_] | None, segme
     if segments == 1:
         return [(arranged(network, number, asked), None)]
     family, width = network.connectivities, len(network.columns)
-    count = width if asked is None or not asked.any() else int(asked.sum())  # those that are asked for come last
-    cuts = np.round(np.linspace(width - count, width, min(-(-segments * count // width), count) + 1)).astype(np.int64)
+    count = _count(network, asked)
+    cuts = np.round(np.linspace(width - count, width, _segments(network, count, segments) + 1)).astype(np.int64)
     parts: list[Pass] = []
     for first, last in pairwise(cuts.tolist()):
         part = family.draw(number, window=(first, last - 1))
@@ -359,6 +282,22 @@ def require_prefixes(network: Network, question: Question, connectivity: Connect
                 "first in each of them, then those asked for, then the holes. Remedy: train a model with unlimited "
                 "masks and resampled orderings (masks=None, resample='both'), which answers any such question."
             )
+
+
+def _log_mean_one_by_one(
+    network: Network, question: Question, numbers: Sequence[int], asked: NDArray[np.bool_] | None, batch_size: int
+) -> Tensor:
+    """:func:`_log_means` of all that is asked for, a column at a time."""
+    values = question.values
+    double = torch.float64 if values.device.type != "mps" else values.dtype
+    total = values.new_full((len(values),), -math.inf, dtype=double)
+    for number in numbers:
+        order, likelihood = order_of(network, number, asked), torch.zeros_like(total)
+        for rows, batch in question.split(batch_size):
+            for _, factor in factors(network, batch, order):
+                likelihood[rows] += factor
+        torch.logaddexp(total, likelihood, out=total)
+    return total - math.log(len(numbers))
 
 
 def _log_means(

@@ -188,7 +188,7 @@ class Network(nn.Module):
         return plan
 
     def _weights(self, plan: Plan) -> dict[str, Tensor]:
-        weights: dict[str, Tensor] = {name: self._parameter(name) for name in self.matrices}
+        weights: dict[str, Tensor] = {name: self.get_parameter(name) for name in self.matrices}
         if not isinstance(plan, SortedPlan):
             return weights
         with torch.no_grad():
@@ -262,11 +262,6 @@ class Network(nn.Module):
             y = plan.product((last, 0), plan.weights["A"], x, y)
         return y.t().contiguous()
 
-    def _parameter(self, name: str) -> nn.Parameter:
-        parameter = self._parameters[name]
-        assert parameter is not None
-        return parameter
-
     def joined(self, layer: int) -> bool:
         """Whether this hidden layer adds to the one before."""
         return self.connectivities.residual and layer > 1 and self.sizes[layer] == self.sizes[layer - 1]
@@ -292,16 +287,16 @@ class Network(nn.Module):
         if not self.connectivities.any_order:
             raise ValueError("'given' needs a network of unlimited masks with resampled orderings.")
         x = plan.restore(x * self.per_unit(plan, given), 0).t()
-        parts = {1: self._parameter("W1" if self.depth else "V") @ x}
+        parts = {1: self.get_parameter("W1" if self.depth else "V") @ x}
         if self.conditioning:
-            parts[1] = parts[1] + self._parameter("U1") @ plan.restore(seen.t() * given).t()
+            parts[1] = parts[1] + self.get_parameter("U1") @ plan.restore(seen.t() * given).t()
         if self.direct:
-            parts[self.depth + 1] = self._parameter("A") @ x
+            parts[self.depth + 1] = self.get_parameter("A") @ x
         return {layer: plan.sort(layer, part) for layer, part in parts.items()}
 
     def offset(self, plan: Plan, layer: int, seen: Tensor, from_given: Mapping[int, Tensor]) -> Tensor:
         """All that a layer has beside its products with units: bias, conditioning, and what is from given columns."""
-        offset = plan.sort(layer, self._parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
+        offset = plan.sort(layer, self.get_parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
         if self.conditioning:
             ones = seen if layer == 1 else offset.new_ones(self.sizes[layer - 1], 1)
             offset = plan.product(self.matrices[f"U{layer}"], plan.weights[f"U{layer}"], ones, offset)
@@ -320,7 +315,7 @@ class Network(nn.Module):
         plan = self._layout(0, False)
         if isinstance(plan, SortedPlan):
             for name, matrix in self.matrices.items():
-                destination[prefix + name] = plan.stairs(matrix).unpack(self._parameter(name).detach())
+                destination[prefix + name] = plan.stairs(matrix).unpack(self.get_parameter(name).detach())
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         state_dict = dict(state_dict)

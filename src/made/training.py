@@ -26,8 +26,9 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from made.columns import Rows
 from made.connectivity import Connectivity
 from made.errors import DataError, Diverged, Interrupted
-from made.likelihood import Question, check_segments, log_likelihood, log_prob
+from made.likelihood import check_segments, log_likelihood, log_prob
 from made.network import Network
+from made.question import Question
 from made.recipe import Recipe, learning_rate_at, make_optimizer
 from made.state import FINALISTS, Epoch, State
 

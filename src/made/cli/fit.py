@@ -110,10 +110,8 @@ def fit(
             before = MADE.load(out)
             stored = before.get_params(deep=False)
             if before.model_.finished and not longer(stored | parameters, stored):
-                note(
-                    f"{out} is finished: {before.n_epochs_} epochs. To train longer, raise --max-epochs or --max-seconds.",
-                    quiet,
-                )
+                remedy = "To train longer, raise --max-epochs or --max-seconds."
+                note(f"{out} is finished: {before.n_epochs_} epochs. {remedy}", quiet)
                 if as_json:
                     print_json(summary(before, out))
                 return
