@@ -1,0 +1,48 @@
+"""The systems that MADE is compared with, each behind one protocol, and MADE itself.
+
+This file imports nothing of weight: a system's module is imported when one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from made.baselines.protocol import Density, Kind, LogProb
+
+__all__ = ["SYSTEMS", "Density", "Kind", "LogProb", "System"]
+
+
+class System(NamedTuple):
+    """A system that people can ask for by name.
+
+    Attributes:
+        title: what it is called in a table.
+        factory: makes one, not fitted, from the seed of everything that is random.
+    """
+
+    title: str
+    factory: Callable[[int], Density]
+
+
+def _factory(module: str, name: str, **parameters: Any) -> Callable[[int], Density]:
+    """What makes a system, by the name of its class; its module is imported then and not before."""
+
+    def make(seed: int) -> Density:
+        density: Density = getattr(import_module(f"made.baselines.{module}"), name)(**parameters, seed=seed)
+        return density
+
+    return make
+
+
+SYSTEMS: dict[str, System] = {
+    "bernoulli": System("independent Bernoullis", _factory("bernoulli", "BernoulliMixture", components=1)),
+    "mixture": System("mixture of Bernoullis", _factory("bernoulli", "BernoulliMixture")),
+    "fvsbn": System("FVSBN", _factory("fvsbn", "FVSBN")),
+    "nade": System("NADE", _factory("nade", "NADE")),
+    "eonade": System("EoNADE, 1 hidden layer", _factory("eonade", "EoNADE", hidden_sizes=(500,))),
+    "eonade2": System("EoNADE, 2 hidden layers", _factory("eonade", "EoNADE", hidden_sizes=(500, 500))),
+    "made": System("MADE", _factory("made", "OneMask")),
+    "made-masks": System("MADE, mask sampling", _factory("made", "MaskSampling")),
+}

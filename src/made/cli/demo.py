@@ -57,10 +57,10 @@ def demo(
     draw_pictures(model, out / "model", data.image, quiet=True)
 
     independent = BernoulliMixture(1, seed=seed).fit(data.train, data.valid)
-    mixture = BernoulliMixture(10, 20, 40, 80, 160, seed=seed).fit(data.train, data.valid)
+    mixture = BernoulliMixture((10, 20, 40, 80, 160), seed=seed).fit(data.train, data.valid)
     models = {
-        "independent Bernoullis": torch.from_numpy(independent.log_prob(data.test)),
-        f"mixture of {len(mixture.prior_)} Bernoullis": torch.from_numpy(mixture.log_prob(data.test)),
+        "independent Bernoullis": torch.from_numpy(independent.log_prob(data.test).values),
+        f"mixture of {len(mixture.prior_)} Bernoullis": torch.from_numpy(mixture.log_prob(data.test).values),
         f"MADE, {MASKS} masks": torch.from_numpy(model.score_samples(data.test)),
     }
     scores = {name: mean_and_interval(-log_p) for name, log_p in models.items()}

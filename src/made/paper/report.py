@@ -18,12 +18,14 @@ Row = Mapping[str, Any]
 NAMES = {
     "uci": "made paper table uci",
     "mnist": "made paper table mnist",
+    "baselines": "made paper table baselines",
     "masks": "made paper figure masks",
     "samples": "made paper figure samples",
     "complexity": "made paper table complexity",
     "network": "made paper figure network",
 }
 OURS = ("MADE", "MADE mask sampling", "ours", "any-order")
+BASELINES = ("MoBernoullis", "FVSBN", "NADE (fixed order)", "EoNADE 1hl (16 ord.)")
 MNIST_SET, WIDTH = "binarized_mnist", 8000
 # Section 6.2: the seconds of an epoch of one and of two layers on a K20, with one mask and with 32.
 EPOCHS = {1: (14, 33), 2: (44, 100)}
@@ -43,6 +45,8 @@ def report(results: Path, link: str = "../results") -> str:
         link: the same folder, as a link on the page names it.
     """
     rows = {name: _rows(results / f"{name}.json") for name in NAMES}
+    for row in rows["baselines"]:
+        rows["uci" if row["dataset"] in published.UCI_SETS else "mnist"].append(row)
     pictures = {name: f"{link}/{name}.png" for name in NAMES if (results / f"{name}.png").exists()}
     sections = [
         ("Table 4: binary UCI sets", "uci", _table_4),
@@ -68,7 +72,7 @@ def report(results: Path, link: str = "../results") -> str:
 def _rows(path: Path) -> list[dict[str, Any]]:
     """The results of a file, those of the tables only once test rows were asked about."""
     rows = Record(path).rows()
-    if path.stem not in ("uci", "mnist", "masks"):
+    if path.stem not in ("uci", "mnist", "baselines", "masks"):
         return rows
     done = [row for row in rows if row["test_nll"] is not None]
     for row in done:
@@ -91,7 +95,8 @@ def _table_4(rows: Sequence[Row]) -> str:
                 other = f"{interval[0]:.2f} ± {interval[1]:.2f}"
                 notes.append(f"The paper's supplement has {other} for {model} on {name}, its Table 4 {nll:.2f}.")
         lines.append((model, "paper", cells))
-    for model in OURS:
+    models = [*(model for model in BASELINES if any(row == model for _, row in here)), *OURS]
+    for model in models:
         found = [here.get((name, model)) for name in sets]
         lines.append((model, "here", [None if row is None else (row["test_nll"], _nll(row)) for row in found]))
     best = [min(round(cell[0], 2) for _, _, cells in lines if (cell := cells[place])) for place in range(len(sets))]
@@ -106,7 +111,7 @@ def _table_4(rows: Sequence[Row]) -> str:
     parts.append(" ".join(notes))
     gaps = [(name, here.get((name, "ours")), here.get((name, "any-order"))) for name in sets]
     parts += _gap([(name, ours, other) for name, ours, other in gaps if ours is not None and other is not None])
-    ordered = [here[name, model] for name in sets for model in OURS if (name, model) in here]
+    ordered = [here[name, model] for name in sets for model in models if (name, model) in here]
     return "\n\n".join([*parts, *_details(ordered, "uci")])
 
 
@@ -129,7 +134,7 @@ def _table_6(rows: Sequence[Row]) -> str:
         body.append([model, theirs, "" if mine is None else bold(mine["test_nll"], _nll(mine)), size, most])
     parts = [_markdown(("model", "paper", "here", "units here", "most epochs here"), body, right=(1, 2, 4))]
     text = f"The best exact number is bold; ≈ is an estimate. The paper's MADE has {WIDTH} units in each layer"
-    sizes = [_parameters(row)["hidden_sizes"] for model, row in here.items() if model in published.MNIST]
+    sizes = [_parameters(row)["hidden_sizes"] for model, row in here.items() if model.startswith("MADE")]
     if narrow := sorted({size for each in sizes for size in each if size != WIDTH}):
         text += f"; here it has {_and(narrow)}, as the table says, and the two columns are not of the same model"
     parts.append(f"{text}.")
@@ -166,7 +171,8 @@ def _details(rows: Sequence[Row], name: str) -> list[str]:
         body.append([row["dataset"], row["row"], *words, *facts, row["commit"] or "", command])
     head = ("set", "row", "configuration", "budget", "tried", "masks", "valid NLL", "test NLL", "epochs", "seconds")
     return [
-        f"How our numbers were made; all parameters are in `results/{name}.json`. Epochs and seconds are those of the "
+        f"How our numbers were made; all parameters are in `results/{name}.json`, those of the "
+        "other systems in `results/baselines.json`. Epochs and seconds are those of the "
         "chosen configuration, of all networks if it is several.",
         _markdown((*head, "seed", "commit", "command"), body, right=range(4, 11)),
     ]
@@ -275,7 +281,9 @@ def _parameters(row: Row) -> dict[str, Any]:
 
 
 def _units(row: Row) -> str:
-    return " x ".join(map(str, _parameters(row)["hidden_sizes"]))
+    parameters = _parameters(row)
+    sizes = parameters.get("hidden_sizes") or [parameters.get("hidden_size", parameters.get("components", ""))]
+    return " x ".join(map(str, sizes))
 
 
 def _and(values: Iterable[object]) -> str:

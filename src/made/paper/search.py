@@ -60,7 +60,7 @@ class Search:
             test_masks: how many masks an unlimited model averages for the test rows.
         """
         there = self.record.get(data.name, row)
-        if there is not None and self._answers(there, cases):
+        if there is not None and self.answers(there, cases):
             self.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
             return there
         result: dict[str, Any] = {
@@ -109,7 +109,7 @@ class Search:
         model = MADE(**parameters, columns="binary", random_state=self.seed, verbose=int(self.verbose))
         return model.fit(data.train, X_valid=data.valid, resume_from=folder)
 
-    def _answers(self, there: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]]) -> bool:
+    def answers(self, there: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether a result is that of these cases: of the same names and seed, and the chosen one just as it is now."""
         if there["test_nll"] is None or (there["seed"], there.get("budget")) != (self.seed, self.budget):
             return False

@@ -1,0 +1,97 @@
+"""How a network of a baseline learns: small batches, AdamW, averaged weights, and the best of all epochs.
+
+The engine has a loop of its own (:mod:`made.training`), which can be stopped anywhere and go on with the same bits.
+This one is for other networks, and only as long as it has to be; the recipe is the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from made.errors import Diverged
+from made.recipe import Recipe, learning_rate_at, make_optimizer
+
+__all__ = ["Report", "learn"]
+
+# Told after each epoch: its number, the mean log-likelihood of validation rows, and the seconds so far.
+Report = Callable[[int, float, float], None]
+
+
+def learn(
+    network: nn.Module,
+    rows: Tensor,
+    loss: Callable[[Tensor, torch.Generator], Tensor],
+    score: Callable[[], float],
+    recipe: Recipe,
+    report: Report | None = None,
+) -> tuple[int, int]:
+    """Give a network the weights that are best on validation rows.
+
+    Its biases, parameters whose names begin with b or c, are not decayed. With ``recipe.max_seconds``, the time is
+    looked at after each update, and the schedule of the learning rate comes to its end with the time.
+
+    Arguments:
+        network: what learns; it is in training mode for ``loss``, and in evaluation mode for ``score``.
+        rows: the rows to learn from.
+        loss: of some of the rows, with a source of randomness.
+        score: the mean log-likelihood of validation rows, which are not looked at here.
+        recipe: how to learn.
+        report: told after each epoch.
+
+    Returns:
+        The number of the best epoch, from 0, and how many there were.
+    """
+    begin, limit = time.perf_counter(), recipe.max_seconds or math.inf
+    generator = torch.Generator().manual_seed(recipe.seed)
+    parameters = dict(network.named_parameters())
+    weights: list[Tensor] = list(parameters.values())
+    optimizer = make_optimizer(
+        parameters, recipe.optimizer, recipe.learning_rate, recipe.epsilon, recipe.momentum, recipe.weight_decay
+    )
+    average = [weight.detach().clone() for weight in weights]
+    best, best_epoch, best_score, waited, update, epoch = average, 0, -math.inf, 0, 0, -1
+    updates = recipe.max_epochs * math.ceil(len(rows) / recipe.batch_size)
+    for epoch in range(recipe.max_epochs):
+        network.train()
+        for batch in torch.randperm(len(rows), generator=generator).split(recipe.batch_size):
+            share = max(update / updates, (time.perf_counter() - begin) / limit)
+            if share >= 1:
+                break
+            for group in optimizer.param_groups:
+                group["lr"] = group["initial_lr"] * learning_rate_at(recipe.schedule, share)
+            optimizer.zero_grad()
+            value = loss(rows[batch], generator)
+            value.backward()
+            norm = nn.utils.clip_grad_norm_(weights, recipe.clip or math.inf)
+            if not (math.isfinite(value.item()) and math.isfinite(norm.item())):
+                raise Diverged(f"update {update} (epoch {epoch}): not finite. Remedy: a lower 'learning_rate'.")
+            optimizer.step()
+            update += 1
+            decay = min(recipe.average or 0.0, update / (9 + update))  # what it began with is soon forgotten
+            torch._foreach_lerp_(average, [weight.detach() for weight in weights], 1 - decay)
+        network.eval()
+        own = [weight.detach().clone() for weight in weights]
+        _put(weights, average)
+        found = score()
+        waited += 1
+        if found > best_score:
+            best, best_epoch, best_score, waited = [weight.clone() for weight in average], epoch, found, 0
+        _put(weights, own)
+        seconds = time.perf_counter() - begin
+        if report is not None:
+            report(epoch, found, seconds)
+        if waited >= recipe.patience or seconds >= limit:
+            break
+    _put(weights, best)
+    network.eval()
+    return best_epoch, epoch + 1
+
+
+def _put(weights: list[Tensor], values: list[Tensor]) -> None:
+    with torch.no_grad():
+        torch._foreach_copy_(weights, values)

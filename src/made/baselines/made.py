@@ -1,0 +1,30 @@
+"""MADE itself, with one mask and with a list of them (Germain, Gregor, Murray and Larochelle, ICML 2015)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from made.baselines.engine import Engine
+
+__all__ = ["MaskSampling", "OneMask"]
+
+
+class OneMask(Engine):
+    """MADE with one mask, in the natural ordering: the paper's row "MADE"."""
+
+    PARAMETERS: ClassVar[dict[str, Any]] = Engine.PARAMETERS | {
+        "hidden_sizes": (500, 500),
+        "masks": 1,
+        "ordering": "natural",
+        "dropout": 0.3,
+    }
+
+
+class MaskSampling(Engine):
+    """MADE with a list of masks that updates cycle through and that answers average: "MADE mask sampling"."""
+
+    PARAMETERS: ClassVar[dict[str, Any]] = Engine.PARAMETERS | {
+        "hidden_sizes": (500, 500),
+        "masks": 16,
+        "dropout": 0.1,
+    }

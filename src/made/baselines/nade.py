@@ -1,0 +1,270 @@
+r"""NADE, the Neural Autoregressive Distribution Estimator (Larochelle and Murray, AISTATS 2011), one hidden layer.
+
+.. math::
+    p(x) &= \prod_d p(x_d \mid x_{<d}) \\
+    h_d &= \sigma(b + W_{\cdot,<d} \, x_{<d}) \\
+    p(x_d = 1 \mid x_{<d}) &= \sigma(c_d + V_d \, h_d)
+
+There is a hidden layer for each column, D of them, but the weights are shared: :math:`a_{d+1} = a_d + W_{\cdot,d} x_d`
+is all that is new from one to the next, so that a row costs O(DK) and not O(D^2 K). The gradient is as cheap, walking
+back: :math:`a_d = a_{d+1} - W_{\cdot,d} x_d`, and what a column's weights are to be blamed for is a sum over all later
+columns, which grows by one on each step. Only one (rows, K) table of activations is ever kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from made.baselines.learning import Report, learn
+from made.baselines.protocol import LogProb
+from made.baselines.rows import asked, learned, whole
+from made.recipe import Recipe
+
+__all__ = ["NADE", "NADENetwork", "SharedActivations", "by_columns", "shared_activations"]
+
+ROWS_AT_A_TIME = 200  # whose activations stay in the cache of a processor
+
+# Of each: the units from their activations, and the gradient of activations from that of the units.
+ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
+    "sigmoid": (torch.sigmoid, lambda gradient, h: torch.ops.aten.sigmoid_backward(gradient, h)),
+    "relu": (partial(torch.clamp, min=0), lambda gradient, h: torch.ops.aten.threshold_backward(gradient, h, 0)),
+}
+
+
+class SharedActivations(torch.autograd.Function):
+    r"""The logits of all columns, each given those before it, and their gradients, both in O(DK) for a row.
+
+    ``SharedActivations.apply(x, W, b, V, c, u, activation)``, with the columns of x in the order of the product. W has
+    a row for each column, the W of the equations transposed. u may be None, or what the activations get from a column
+    whatever its value, :math:`a_{d+1} = a_d + W_d x_d + u_d`: the mask as an input, for :mod:`made.baselines.eonade`.
+
+    Shapes: x (rows, D); W, V, u (D, K); b (K); c (D); the logits (rows, D).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor | None, g: str) -> Tensor:
+        a, columns = b.expand(len(x), -1).clone(), x.t().contiguous()
+        h, logits = torch.empty_like(a), torch.empty_like(columns)
+        for d, column in enumerate(columns):
+            torch.mv(_units(g, a, h), V[d], out=logits[d])
+            a.addr_(column, W[d])
+            if u is not None:
+                a += u[d]
+        ctx.save_for_backward(columns, W, V, u, a)
+        ctx.activation = g
+        return logits.t() + c
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        columns, W, V, u, last = ctx.saved_tensors
+        a, logits = last.clone(), gradient.t().contiguous()
+        to_units = ACTIVATIONS[ctx.activation][1]
+        grad_W, grad_V, grad_u = torch.empty_like(W), torch.empty_like(V), None if u is None else torch.empty_like(u)
+        h, later = torch.empty_like(a), torch.zeros_like(a)  # the gradient of a, as later columns want it
+        for d in reversed(range(len(columns))):
+            torch.mv(later.t(), columns[d], out=grad_W[d])
+            a.addr_(columns[d], W[d], alpha=-1)
+            if u is not None and grad_u is not None:
+                torch.sum(later, 0, out=grad_u[d])
+                a -= u[d]
+            torch.mv(_units(ctx.activation, a, h).t(), logits[d], out=grad_V[d])
+            later += to_units(torch.outer(logits[d], V[d]), h)
+        return None, grad_W, later.sum(dim=0), grad_V, gradient.sum(dim=0), grad_u, None
+
+
+def shared_activations(
+    x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor | None, activation: str
+) -> Tensor:
+    """The logits, as :class:`SharedActivations` has them."""
+    logits: Tensor = SharedActivations.apply(x, W, b, V, c, u, activation)  # type: ignore[no-untyped-call]
+    return logits
+
+
+def _units(activation: str, a: Tensor, out: Tensor | None = None) -> Tensor:
+    return ACTIVATIONS[activation][0](a, out=out)
+
+
+def by_columns(
+    W: Tensor,
+    b: Tensor,
+    V: Tensor,
+    c: Tensor,
+    u: Tensor | None = None,
+    *,
+    activation: str,
+    values: Tensor | None = None,
+    noise: Tensor | None = None,
+    deeper: Callable[[Tensor], Tensor] = lambda h: h,
+) -> tuple[Tensor, Tensor]:
+    """One column after the other, each in its turn given or drawn: the rows and their logits, (rows, D) both.
+
+    Arguments:
+        W, b, V, c, u, activation: as in :class:`SharedActivations`.
+        values: the rows, (rows, D); or else
+        noise: uniform numbers to draw them with, (rows, D).
+        deeper: what becomes of the hidden units before they meet V: further layers.
+    """
+    given = values if values is not None else noise
+    assert given is not None
+    a, columns = b.expand(len(given), -1).clone(), given.t().contiguous()
+    logits = torch.empty_like(columns)
+    for d, column in enumerate(columns):
+        logits[d] = deeper(_units(activation, a)) @ V[d] + c[d]
+        if values is None:
+            column.copy_(column < logits[d].sigmoid())
+        a.addr_(column, W[d])
+        if u is not None:
+            a += u[d]
+    return columns.t(), logits.t()
+
+
+class NADENetwork(nn.Module):
+    """The parameters of NADE, in the order of the product, and its logits.
+
+    Arguments:
+        columns: D.
+        units: K.
+        activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
+        dropout: the probability with which a unit is left out in training; of all rows of a batch, so that it costs
+            nothing.
+        seed: the seed of the initial weights.
+    """
+
+    def __init__(
+        self, columns: int, units: int, *, activation: str = "sigmoid", dropout: float = 0.0, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self.activation, self.dropout = activation, dropout
+        generator = torch.Generator().manual_seed(seed)
+        self.W, self.V = (
+            nn.Parameter(nn.init.xavier_uniform_(torch.empty(columns, units), generator=generator)) for _ in range(2)
+        )
+        self.b, self.c = nn.Parameter(torch.zeros(units)), nn.Parameter(torch.zeros(columns))
+
+    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The logits. Shapes: (rows, D) to (rows, D)."""
+        weights: tuple[Tensor, ...] = (self.W, self.b, self.V)
+        if self.training and self.dropout:
+            units = (torch.rand(len(self.b), generator=generator) >= self.dropout).nonzero().squeeze(1)
+            weights = (self.W[:, units], self.b[units], self.V[:, units] / (1 - self.dropout))
+        W, b, V = weights
+        return shared_activations(x, W, b, V, self.c, None, self.activation)
+
+    def start_independent(self, x: Tensor) -> None:
+        """Let the output biases begin where independent columns have them."""
+        with torch.no_grad():
+            self.c.copy_(((x.sum(dim=0) + 1) / (len(x) + 2)).logit())
+
+
+class NADE:
+    """NADE with one hidden layer and one ordering of the columns: an exact likelihood.
+
+    Arguments:
+        hidden_size: K, the number of hidden units.
+        ordering: of the columns, ``"natural"``, or ``"random"``, a function of the seed.
+        activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
+        dropout: the probability with which a hidden unit is left out in training.
+        seed: the seed of everything that is random.
+        report: called after each epoch with its number, the mean log-likelihood of validation rows, and the seconds.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`: learning_rate, schedule,
+            weight_decay, clip, average, batch_size, max_epochs, patience.
+
+    Attributes:
+        network_: the parameters.
+        ordering_: the columns in the order of the product.
+        size: the number of parameters.
+
+    Example:
+        >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
+        >>> model = NADE(16, max_epochs=30, learning_rate=0.05).fit(rows[:150], rows[150:])
+        >>> model.log_prob(rows).kind, model.size
+        ('exact', 115)
+        >>> -model.log_prob(rows).mean() < 1  # three equal coins, log 2 = 0.69
+        True
+    """
+
+    TRAINING: dict[str, Any] = {  # noqa: RUF012
+        "learning_rate": 1e-2,
+        "schedule": "cosine",
+        "weight_decay": 0.0,
+        "clip": 5.0,
+        "average": 0.99,
+        "batch_size": 100,
+        "max_epochs": 100,
+        "patience": 20,
+    }
+
+    def __init__(
+        self,
+        hidden_size: int = 500,
+        *,
+        ordering: Literal["natural", "random"] = "natural",
+        activation: Literal["sigmoid", "relu"] = "sigmoid",
+        dropout: float = 0.0,
+        seed: int = 0,
+        report: Report | None = None,
+        **training: Any,
+    ) -> None:
+        self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
+        self.dropout, self.seed, self.report = dropout, seed, report
+        self.training = self.TRAINING | training
+
+    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
+        """Maximise the likelihood of rows, and keep the epoch that is best on others."""
+        rows, others = learned(train, valid)
+        natural = np.arange(rows.shape[1])
+        random = np.random.default_rng(self.seed).permutation(natural)
+        self.ordering_ = natural if self.ordering == "natural" else random
+        x, y = (torch.from_numpy(each[:, self.ordering_]).float() for each in (rows, others))
+        network = NADENetwork(
+            rows.shape[1], self.hidden_size, activation=self.activation, dropout=self.dropout, seed=self.seed
+        )
+        network.start_independent(x)
+
+        def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
+            return F.binary_cross_entropy_with_logits(network(batch, generator), batch, reduction="sum") / len(batch)
+
+        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
+        self.best_epoch_, self.epochs = learn(
+            network, x, loss, lambda: _log_prob(network, y).mean().item(), recipe, self.report
+        )
+        self.network_, self.columns_ = network, rows.shape[1]
+        self.size = sum(weight.numel() for weight in network.parameters())
+        return self
+
+    def log_prob(self, rows: ArrayLike) -> LogProb:
+        """log p of each row, exact."""
+        x = torch.from_numpy(asked(self, rows)[:, self.ordering_])
+        return LogProb(_log_prob(self.network_, x.to(self.network_.c.dtype)).numpy())
+
+    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
+        """New rows, column after column."""
+        net = self.network_ if whole(self, n) else None
+        assert net is not None
+        generator = torch.Generator().manual_seed(seed)
+        noise = torch.rand(n, self.columns_, generator=generator, dtype=torch.float64).to(net.c.dtype)
+        with torch.no_grad():
+            x, _ = by_columns(net.W, net.b, net.V, net.c, activation=net.activation, noise=noise)
+        drawn = np.empty(x.shape, dtype=np.uint8)
+        drawn[:, self.ordering_] = x.numpy()
+        return drawn
+
+
+def _log_prob(network: NADENetwork, x: Tensor) -> Tensor:
+    """log p of each row, in double precision. Shapes: (rows, D) to (rows)."""
+    with torch.no_grad():
+        parts = [
+            F.binary_cross_entropy_with_logits(network(some), some, reduction="none").sum(dim=1, dtype=torch.float64)
+            for some in x.split(ROWS_AT_A_TIME)
+        ]
+    return -torch.cat(parts)

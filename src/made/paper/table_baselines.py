@@ -1,0 +1,122 @@
+"""The other tractable systems of the paper's Tables 4 and 6, on the same sets, behind one protocol.
+
+Each has a few choices, which validation rows make; the one that is chosen is asked about the test rows, once. A row
+that is there already, with the same choices and seed, is not made again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from made.baselines.protocol import Density
+from made.datasets import Dataset
+from made.errors import Diverged
+from made.paper import published
+from made.paper.search import Search, plain
+
+__all__ = ["ALL", "MNIST_ROWS", "ROWS", "cases", "make", "rows_of"]
+
+
+class Baseline(NamedTuple):
+    """A row: where its system is, what is the same in all cases, and by budget what differs between them."""
+
+    module: str
+    system: str
+    fixed: Mapping[str, Any]
+    grids: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+ONE: dict[str, Sequence[Mapping[str, Any]]] = {"evening": ({},), "full": ({},)}
+DROPOUT: dict[str, Sequence[Mapping[str, Any]]] = {
+    "evening": ({"dropout": 0.0}, {"dropout": 0.3}),
+    "full": [{"dropout": share, "learning_rate": rate} for share in (0.0, 0.2, 0.4, 0.6) for rate in (1e-3, 3e-3)],
+}
+# By the names of the paper's rows.
+ROWS: dict[str, Baseline] = {
+    "MoBernoullis": Baseline("bernoulli", "BernoulliMixture", {}, ONE),
+    "FVSBN": Baseline("fvsbn", "FVSBN", {}, ONE),
+    "NADE (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500}, DROPOUT),
+    "EoNADE 1hl (16 ord.)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 16}, DROPOUT),
+}
+MNIST_ROWS: dict[str, Baseline] = {
+    "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
+    "MoBernoullis K=500": Baseline("bernoulli", "BernoulliMixture", {"components": 500}, ONE),
+    "NADE 1hl (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500}, ONE),
+    "EoNADE 1hl (128 orderings)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 128}, ONE),
+    "EoNADE 2hl (128 orderings)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500, 500), "orderings": 128}, ONE),
+}
+ALL = (*ROWS, *MNIST_ROWS)
+
+
+def rows_of(dataset: str) -> dict[str, Baseline]:
+    """The rows that a set has: those of Table 6 if it is that of Table 6, otherwise those of Table 4."""
+    return ROWS if dataset in published.UCI_SETS else MNIST_ROWS
+
+
+def cases(dataset: str, row: str, budget: str) -> dict[str, dict[str, Any]]:
+    """The parameters of a row's cases, by a name that says what differs.
+
+    Example:
+        >>> list(cases("adult", "NADE (fixed order)", "evening"))
+        ['NADE, dropout 0.0', 'NADE, dropout 0.3']
+    """
+    baseline = rows_of(dataset)[row]
+    return {
+        ", ".join([baseline.system, *(f"{name} {value}" for name, value in case.items())]): {**baseline.fixed, **case}
+        for case in baseline.grids[budget]
+    }
+
+
+def make(search: Search, data: Dataset, rows: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of one set, of those that it has."""
+    return [_row(search, data, row) for row in rows_of(data.name) if row in rows]
+
+
+def _row(search: Search, data: Dataset, row: str) -> dict[str, Any]:
+    baseline, several = rows_of(data.name)[row], cases(data.name, row, search.budget)
+    there = search.record.get(data.name, row)
+    if there is not None and search.answers(there, several):
+        search.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
+        return there
+    result: dict[str, Any] = {
+        "dataset": data.name,
+        "row": row,
+        "seed": search.seed,
+        "budget": search.budget,
+        "command": search.command,
+        "tried": [],
+    }
+    best: Density | None = None
+    for name, parameters in several.items():
+        system = getattr(import_module(f"made.baselines.{baseline.module}"), baseline.system)
+        density: Density = system(**parameters, seed=search.seed)
+        begin = time.perf_counter()
+        try:
+            density.fit(data.train, data.valid)
+        except Diverged as error:
+            result["tried"].append({"name": name, "valid_nll": None, "failed": str(error)})
+            continue
+        seconds = round(time.perf_counter() - begin, 3)
+        facts = {"valid_nll": -density.log_prob(data.valid).mean(), "epochs": density.epochs, "seconds": seconds}
+        result["tried"].append({"name": name} | facts)
+        if best is None or facts["valid_nll"] < result["valid_nll"]:
+            best = density
+            result |= facts | {"masks": parameters.get("orderings", 1), "parameters": density.size}
+            result["config"] = {"name": name} | plain(parameters)
+        search.record.put(result)
+        search.report(f"{data.name}, {name}: valid NLL {facts['valid_nll']:.3f}, {seconds:.0f} s.")
+    if best is None:
+        raise Diverged(f"{data.name}: every case of the row {row!r} diverged.")
+    chosen = best
+
+    def log_prob(rows: NDArray[Any]) -> NDArray[Any]:
+        answer = chosen.log_prob(rows)
+        result.update(kind=answer.kind, standard_error=answer.standard_error)
+        return answer.values
+
+    return search.finish(result, data, log_prob)

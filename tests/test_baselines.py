@@ -1,0 +1,290 @@
+"""The systems that MADE is compared with: each exact likelihood sums to one, each sampler fits it."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from made import Connectivities, Network, log_prob
+from made.baselines import SYSTEMS, Density, LogProb
+from made.baselines.bernoulli import BernoulliMixture
+from made.baselines.eonade import EoNADE, OrderlessNetwork, agnostic_loss, random_parts
+from made.baselines.fvsbn import FVSBN
+from made.baselines.made import MaskSampling, OneMask
+from made.baselines.nade import NADE, NADENetwork, SharedActivations
+from made.baselines.scikit import Scikit
+from made.errors import DataError, QuestionError
+
+COLUMNS = 5
+WORLDS = np.array(list(itertools.product((0, 1), repeat=COLUMNS)), dtype=np.uint8)
+
+
+def structured(count: int = 400, seed: int = 0) -> np.ndarray:
+    """Rows whose second half copies the first, with some noise."""
+    random = np.random.default_rng(seed)
+    rows = (random.random((count, COLUMNS)) < 0.3).astype(np.uint8)
+    rows[:, 3:] = rows[:, :2] ^ (random.random((count, 2)) < 0.1)
+    return rows
+
+
+TRAIN, VALID = structured(seed=0), structured(100, seed=1)
+FAST = {
+    "bernoulli": lambda seed=0: BernoulliMixture(1, seed=seed),
+    "mixture": lambda seed=0: BernoulliMixture((2, 4), seed=seed),
+    "fvsbn": lambda seed=0: FVSBN(max_epochs=5, learning_rate=0.02, seed=seed),
+    "nade": lambda seed=0: NADE(12, ordering="random", max_epochs=5, seed=seed),
+    "eonade": lambda seed=0: EoNADE((12,), orderings=3, max_epochs=5, learning_rate=0.01, seed=seed),
+    "eonade2": lambda seed=0: EoNADE((12, 8), orderings=3, max_epochs=5, learning_rate=0.01, dropout=0.2, seed=seed),
+    "made": lambda seed=0: OneMask(hidden_sizes=(12,), max_epochs=5, seed=seed),
+    "made-masks": lambda seed=0: MaskSampling(hidden_sizes=(12,), masks=3, max_epochs=5, seed=seed),
+}
+
+
+@pytest.fixture(scope="module", params=list(FAST))
+def fitted(request) -> Density:
+    return FAST[request.param]().fit(TRAIN, VALID)
+
+
+def test_every_system_has_a_small_one_here() -> None:
+    assert set(FAST) == set(SYSTEMS)
+    for name, system in SYSTEMS.items():
+        assert type(system.factory(3)) is type(FAST[name]())
+        assert system.factory(3).seed == 3  # type: ignore[attr-defined]
+
+
+def test_an_exact_likelihood_sums_to_one(fitted) -> None:
+    answer = fitted.log_prob(WORLDS)
+    assert (answer.kind, answer.standard_error) == ("exact", 0.0)
+    assert answer.values.dtype == np.float64
+    assert np.exp(answer.values).sum() == pytest.approx(1, abs=2e-6)
+    assert isinstance(fitted, Density)
+    assert fitted.size > 0
+    assert fitted.epochs > 0
+
+
+def test_a_sampler_fits_its_likelihood(fitted) -> None:
+    """The frequencies of all states, by the statistic of a chi-square test."""
+    count = 20_000
+    drawn = fitted.sample(count, seed=5)
+    assert drawn.dtype == np.uint8
+    assert drawn.shape == (count, COLUMNS)
+    observed = np.bincount(drawn @ (1 << np.arange(COLUMNS)[::-1]), minlength=len(WORLDS))
+    expected = count * np.exp(np.asarray(fitted.log_prob(WORLDS)))
+    likely = expected > 5
+    statistic = ((observed - expected) ** 2 / expected)[likely].sum()
+    freedom = int(likely.sum())
+    assert statistic < freedom + 5 * np.sqrt(2 * freedom)
+    assert np.array_equal(drawn, fitted.sample(count, seed=5))
+    assert not np.array_equal(drawn, fitted.sample(count, seed=6))
+
+
+@pytest.mark.parametrize("name", list(FAST))
+def test_a_seed_makes_the_same_model(name) -> None:
+    first, again, other = (FAST[name](seed).fit(TRAIN[:100], VALID).log_prob(WORLDS).values for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert name == "bernoulli" or not np.array_equal(first, other)
+
+
+def test_what_depends_is_learned() -> None:
+    """All but independence, which cannot, find that columns copy each other."""
+    test = structured(1000, seed=2)
+    alone = FAST["bernoulli"]().fit(TRAIN, VALID).log_prob(test).mean()
+    for name in ("mixture", "nade", "eonade", "made"):
+        more = {"max_epochs": 40, "learning_rate": 0.02} if name != "mixture" else {}
+        system = FAST[name]()
+        if more:
+            getattr(system, "training", getattr(system, "parameters", None)).update(more)
+        assert system.fit(TRAIN, VALID).log_prob(test).mean() > alone + 0.3, name
+
+
+def naive(x, W, b, V, c, u, activation):
+    """NADE as its equations are written, a hidden layer for each column."""
+    units = torch.sigmoid if activation == "sigmoid" else torch.relu
+    logits = []
+    for d in range(x.shape[1]):
+        a = b + x[:, :d] @ W[:d]
+        if u is not None:
+            a = a + u[:d].sum(dim=0)
+        logits.append(units(a) @ V[d] + c[d])
+    return torch.stack(logits, dim=1)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
+@pytest.mark.parametrize("mask", [False, True])
+def test_the_backward_pass_of_nade_equals_that_of_autograd(activation, mask) -> None:
+    generator = torch.Generator().manual_seed(0)
+    shapes = {"W": (COLUMNS, 4), "b": (4,), "V": (COLUMNS, 4), "c": (COLUMNS,), "u": (COLUMNS, 4)}
+    x = torch.randint(2, (7, COLUMNS), generator=generator).double()
+    results = []
+    for apply in (SharedActivations.apply, naive):
+        generator.manual_seed(1)
+        weights = {
+            name: torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+            for name, shape in shapes.items()
+        }
+        W, b, V, c, u = weights.values()
+        logits = apply(x, W, b, V, c, u if mask else None, activation)
+        F.binary_cross_entropy_with_logits(logits, x, reduction="sum").backward()
+        results.append([logits.detach(), *(each.grad for each in (W, b, V, c, *([u] if mask else [])))])
+    for ours, theirs in zip(*results, strict=True):
+        assert torch.allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(2, (3, 4), generator=generator).double()
+    shapes = ((4, 3), (3,), (4, 3), (4,))
+    weights = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in shapes]
+    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, None, "sigmoid"), weights)
+
+
+def test_nade_is_its_equations() -> None:
+    network = NADENetwork(COLUMNS, 6, seed=1).double().eval()
+    x = torch.from_numpy(WORLDS).double()
+    with torch.no_grad():
+        expected = naive(x, network.W, network.b, network.V, network.c, None, network.activation)
+        assert torch.allclose(network(x), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(6,), (6, 4)])
+def test_eonade_in_an_ordering_is_what_it_says_of_each_column_given_those_before(sizes) -> None:
+    """D passes, each with what comes before as given, against the fast way."""
+    network = OrderlessNetwork(COLUMNS, sizes, seed=1).double().eval()
+    network.start(torch.from_numpy(TRAIN).double())
+    x, generator = torch.from_numpy(WORLDS).double(), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.add_(torch.randn(weight.shape, generator=generator, dtype=weight.dtype))
+        ordering = torch.tensor([3, 0, 4, 1, 2])
+        expected = torch.zeros(len(x), dtype=torch.float64)
+        for position, column in enumerate(ordering.tolist()):
+            given = torch.zeros_like(x)
+            given[:, ordering[:position]] = 1
+            logits = network(x, given)[:, column]
+            expected -= F.binary_cross_entropy_with_logits(logits, x[:, column], reduction="none")
+        assert torch.allclose(network.log_prob(x, ordering), expected, rtol=0, atol=1e-9)
+
+
+def test_eonade_is_the_engine_with_a_segment_for_each_column() -> None:
+    """The engine's any-order network with conditioning weights, told the same weights, gives the same likelihood."""
+    family = Connectivities(COLUMNS, (6,), masks=None)
+    engine = Network(COLUMNS, family, activation="relu", conditioning=True).double()
+    orderless = OrderlessNetwork(COLUMNS, (6,), activation="relu", seed=1).double().eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in orderless.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator, dtype=weight.dtype))
+        mean = next((buffer for name, buffer in orderless.named_buffers()), torch.zeros(COLUMNS))
+        engine.load_state_dict(
+            {
+                "W1": orderless.W.t(),
+                "U1": (orderless.U - mean[:, None] * orderless.W).t(),
+                "U2": torch.zeros(engine.shape("U2")),
+                "V": orderless.V,
+                "b1": orderless.b,
+                "c": orderless.c,
+            }
+        )
+    x = torch.from_numpy(WORLDS).double()
+    for number in (0, 3):
+        ordering = torch.from_numpy(family[number].ordering.argsort())
+        answer = log_prob(engine, x, masks=[number], segments=COLUMNS)
+        with torch.no_grad():
+            assert torch.allclose(orderless.log_prob(x, ordering), answer, rtol=0, atol=1e-9)
+
+
+def test_what_eonade_learns_from_is_the_mean_over_orderings() -> None:
+    """The loss over all parts, each size as likely and each part of a size, is the mean NLL of all orderings."""
+    network = OrderlessNetwork(3, (4,), seed=2).double().eval()
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64))
+        x = torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64)
+        orders = [torch.tensor(order) for order in itertools.permutations(range(3))]
+        expected = -torch.stack([network.log_prob(x, order) for order in orders]).mean()
+        total = 0.0
+        for size in range(3):
+            parts = list(itertools.combinations(range(3), size))
+            for part in parts:
+                given = torch.zeros_like(x)
+                given[0, list(part)] = 1
+                total += agnostic_loss(network, x, given).item() * 3 / (3 - size) / len(parts) / 3
+    assert total == pytest.approx(expected.item(), abs=1e-9)
+    given, weight = random_parts(x.repeat(3000, 1), torch.Generator().manual_seed(0))
+    sizes = given.sum(dim=1)
+    assert torch.allclose(weight, (3 / (3 - sizes)).to(weight.dtype))
+    assert torch.bincount(sizes.long(), minlength=3).tolist() == pytest.approx([1000] * 3, abs=100)
+    assert given.mean(dim=0).tolist() == pytest.approx([1 / 3] * 3, abs=0.05)
+
+
+def test_rows_that_are_not_binary_are_refused(fitted) -> None:
+    for rows, said in (
+        ([[0, 1, 2, 0, 0]], "row 0, column 2: 2 is not 0 or 1"),
+        ([[0, 1, np.nan, 0, 0]], "row 0, column 2: NaN, a hole"),
+        ([[0, 1]], r"shape \(rows, 5\), not \(1, 2\)"),
+        (np.zeros((0, COLUMNS)), "at least one row"),
+        ([["a"] * COLUMNS], "should be numbers"),
+    ):
+        with pytest.raises(DataError, match=said):
+            fitted.log_prob(rows)
+    with pytest.raises(DataError, match="'valid' should have the shape"):
+        type(fitted)().fit(TRAIN, VALID[:, :3])
+    with pytest.raises(ValueError, match="'n' should be a whole number, at least 1"):
+        fitted.sample(0)
+
+
+@pytest.mark.parametrize("name", list(FAST))
+def test_time_that_is_over_ends_training(name) -> None:
+    """With no time at all, what there is still answers, and sums to one."""
+    system = FAST[name]().fit(TRAIN, VALID, seconds=1e-9)
+    assert np.exp(np.asarray(system.log_prob(WORLDS))).sum() == pytest.approx(1, abs=2e-6)
+
+
+def test_what_has_learned_nothing_says_so() -> None:
+    with pytest.raises(ValueError, match="call 'fit' first"):
+        NADE().log_prob(WORLDS)
+
+
+def test_the_mixture_takes_what_validation_rows_prefer() -> None:
+    model = BernoulliMixture((1, 4), seed=0).fit(TRAIN, VALID)
+    assert len(model.prior_) == 4
+    assert model.log_prob(VALID).mean() > BernoulliMixture(1).fit(TRAIN, VALID).log_prob(VALID).mean()
+    rows = np.zeros((30, 3), dtype=np.uint8)  # a column that is always 0 is not impossible otherwise
+    assert np.isfinite(np.asarray(BernoulliMixture((1, 2)).fit(rows, rows).log_prob([[1, 1, 1]]))).all()
+
+
+class Counts:
+    """An estimator of scikit-learn's kind: frequencies, one more of each."""
+
+    def fit(self, X):
+        self.counts_ = np.bincount(X @ (1 << np.arange(COLUMNS)[::-1]), minlength=len(WORLDS)) + 1
+        return self
+
+    def score_samples(self, X):
+        return np.log(self.counts_ / self.counts_.sum())[X @ (1 << np.arange(COLUMNS)[::-1])]
+
+
+def test_anything_with_score_samples_can_be_entered() -> None:
+    from sklearn.neighbors import KernelDensity
+
+    model = Scikit(Counts()).fit(TRAIN, VALID)
+    assert np.exp(np.asarray(model.log_prob(WORLDS))).sum() == pytest.approx(1)
+    assert (model.size, model.continuous) == (len(WORLDS), False)
+    with pytest.raises(QuestionError, match="Counts draws no rows"):
+        model.sample(3)
+    with pytest.raises(QuestionError, match="object has no fit"):
+        Scikit(object())
+    density = Scikit(KernelDensity()).fit(TRAIN, VALID)
+    assert density.continuous
+    assert density.sample(4).shape == (4, COLUMNS)
+
+
+def test_an_answer_is_an_array_that_knows_how_it_is_known() -> None:
+    answer = LogProb(np.log([0.5, 0.25]), "bound", 0.1)
+    assert answer.mean() == pytest.approx(np.log([0.5, 0.25]).mean())
+    assert np.allclose(np.exp(answer), [0.5, 0.25])
+    assert (len(answer), answer.kind, answer.standard_error) == (2, "bound", 0.1)
