@@ -1,0 +1,66 @@
+"""Questions in words: `ask`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from made.cli.common import JSON, MODEL, QUIET, SEED, command, load, print_json, usage
+
+__all__ = ["ask"]
+
+
+@command
+def ask(
+    model: MODEL,
+    questions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="QUESTION",
+            help="Such as \"income > 50 and job = 'fixed' | age < 30\"; none: one a line from standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", min=2, help="How many paths an estimate takes.", show_default="4096"),
+    ] = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """The probability of a condition, given another: CONDITION | GIVEN.
+
+    Conditions compare columns with values (=, !=, <, <=, >, >=, in {a, b}, between a and b, 20 < age <= 30) and are
+    joined by and, or, not and parentheses. Names and texts with spaces go in quotes. The answer says whether it is
+    exact, or an estimate with its 95 % interval.
+    """
+    texts = list(questions or []) or _lines()
+    if not texts:
+        raise usage("there is no question: give one, or some on standard input, one a line.")
+
+    # Loaded here, so that --help need not wait for torch.
+    from made.language import parse
+    from made.probability import SAMPLES
+
+    made = load(model, seed, quiet=quiet)
+    for text in texts:  # what cannot be read is said before anything is computed
+        parse(text, made.model_.schema.fields)
+    answers = []
+    for text in texts:
+        answer = made.probability(text, samples=SAMPLES if samples is None else samples)
+        answers.append({**asdict(answer), "interval": list(answer.interval)})
+        if not as_json:
+            print(answer, flush=True)
+    if as_json:
+        print_json({"answers": answers})
+
+
+def _lines() -> list[str]:
+    """The questions on standard input, if it is not a person's keyboard; # begins a remark."""
+    if sys.stdin.isatty():
+        return []
+    return [line for line in map(str.strip, sys.stdin) if line and not line.startswith("#")]
