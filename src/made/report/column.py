@@ -1,0 +1,293 @@
+"""One column, in the rows and in samples: shares in the same bins, and how far apart the two are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Bars",
+    "Column",
+    "Histogram",
+    "Spike",
+    "bars",
+    "compare",
+    "histogram",
+    "kolmogorov_smirnov",
+    "total_variation",
+]
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+BINS = 24
+MOST_BARS = 12
+MOST_ORDERED = 20  # of numbers, which are read in their order
+TAIL = 0.005  # of the values, on either side, which may be so far out that they would flatten all others
+DAY = 86_400.0
+DRAWS = 200  # by which it is known how far apart two samples of the same distribution are
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The shares of numbers in bins.
+
+    Attributes:
+        edges: of the bins, one more than there are of them.
+        real, sampled: the share of values in each bin; no share if there are no values.
+        scale: ``"linear"``, or ``"log"`` if bins are equally wide in the logarithm.
+        below, above: whether the first and the last bin have what is beyond their edges, too.
+    """
+
+    edges: tuple[float, ...]
+    real: tuple[float, ...]
+    sampled: tuple[float, ...]
+    scale: Literal["linear", "log"] = "linear"
+    below: bool = False
+    above: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The shares of values that are no numbers, or few.
+
+    Attributes:
+        labels: the values; the rest, if any, have one label together, the last.
+        real, sampled: the share of each; no share if there are no values.
+        rest: how many values the last label stands for; 0 if there is none such.
+    """
+
+    labels: tuple[str, ...]
+    real: tuple[float, ...]
+    sampled: tuple[float, ...]
+    rest: int = 0
+
+
+@dataclass(frozen=True)
+class Spike:
+    """A number that is more frequent than any near it, as 0 often is, and its share."""
+
+    value: float
+    real: float
+    sampled: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is known of one column.
+
+    Attributes:
+        name, kind: as the model has them.
+        dates: whether its numbers are seconds since 1970.
+        holes: the share of rows in which it is not observed.
+        distinct: how many different values are observed.
+        distance: between rows and samples, from 0 to 1, by ``measure``; None if nothing is observed.
+        chance: what the distance of two samples of the same distribution stays below, 19 times of 20.
+        shares: what to draw.
+        spike: of a numeric column, its most frequent number, if it is a tenth of all or more.
+    """
+
+    name: str
+    kind: str
+    dates: bool
+    holes: float
+    distinct: int
+    measure: Literal["total variation", "Kolmogorov-Smirnov"]
+    distance: float | None
+    chance: float | None
+    shares: Histogram | Bars
+    spike: Spike | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether rows and samples are farther apart than chance would have them."""
+        return self.distance is not None and self.chance is not None and self.distance > self.chance
+
+
+def compare(
+    name: str,
+    kind: str,
+    real: Numbers,
+    sampled: Numbers,
+    *,
+    labels: tuple[Any, ...] | None = None,
+    dates: bool = False,
+    random: np.random.Generator,
+) -> Column:
+    """A column in the rows and in samples: numbers, or codes of ``labels``; NaN is what was not observed."""
+    hole = float(np.isnan(real).mean()) if len(real) else 0.0
+    real, sampled = real[~np.isnan(real)], sampled[~np.isnan(sampled)]
+    known = len(real) > 0 and len(sampled) > 0
+    distinct = len(np.unique(real))
+    distance = chance = None
+    if labels is None:
+        if known:
+            distance = kolmogorov_smirnov(real, sampled)
+            chance = min(1.0, 1.358 * float(np.sqrt(1 / len(real) + 1 / len(sampled))))
+        shares: Histogram | Bars = histogram(real, sampled)
+        if dates and isinstance(shares, Histogram) and not (real % DAY).any():
+            days = histogram(real / DAY, sampled / DAY)
+            shares = replace(days, edges=tuple(edge * DAY for edge in days.edges))
+        spike = _spike(real, sampled) if known else None
+        return Column(name, kind, dates, hole, distinct, "Kolmogorov-Smirnov", distance, chance, shares, spike)
+    rows, draws = (np.bincount(each.astype(np.intp), minlength=len(labels)) for each in (real, sampled))
+    if known:
+        distance, chance = total_variation(rows, draws), _chance(rows, draws, random)
+    return Column(name, kind, dates, hole, distinct, "total variation", distance, chance, bars(labels, rows, draws))
+
+
+def _spike(real: Numbers, sampled: Numbers) -> Spike | None:
+    values, counts = np.unique(real, return_counts=True)
+    value, share = float(values[counts.argmax()]), float(counts.max() / len(real))
+    if len(values) == 1 or share < max(0.1, 3 / len(values)):
+        return None
+    return Spike(value, share, float((sampled == value).mean()))
+
+
+def kolmogorov_smirnov(real: Numbers, sampled: Numbers) -> float:
+    """The largest difference of the shares that are at most some number.
+
+    Example:
+        >>> kolmogorov_smirnov(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0]))
+        0.5
+    """
+    points = np.concatenate([real, sampled])
+    shares = [np.searchsorted(np.sort(each), points, side="right") / len(each) for each in (real, sampled)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def total_variation(real: NDArray[np.intp], sampled: NDArray[np.intp]) -> float:
+    """The share that would have to change its value to make one of the other, by counts of values.
+
+    Example:
+        >>> total_variation(np.array([3, 1]), np.array([2, 2]))
+        0.25
+    """
+    return float(np.abs(real / real.sum() - sampled / sampled.sum()).sum() / 2)
+
+
+def _chance(real: NDArray[np.intp], sampled: NDArray[np.intp], random: np.random.Generator) -> float:
+    """The 95 % quantile of the total variation of two samples of what both have together."""
+    together = real + sampled
+    shares = together[together > 0] / together.sum()
+    pairs = [random.multinomial(each.sum(), shares, size=DRAWS) / each.sum() for each in (real, sampled)]
+    return float(np.quantile(np.abs(pairs[0] - pairs[1]).sum(axis=1) / 2, 0.95))
+
+
+def bars(labels: tuple[Any, ...], real: NDArray[np.intp], sampled: NDArray[np.intp]) -> Bars:
+    """The values that are most frequent, or, where they are few and have an order, all in that order.
+
+    Example:
+        >>> bars(("a", "b"), np.array([1, 3]), np.array([0, 0]))
+        Bars(labels=('b', 'a'), real=(0.75, 0.25), sampled=(), rest=0)
+    """
+    ordered = len(labels) <= MOST_ORDERED and not any(isinstance(each, str) for each in labels)
+    order = np.arange(len(labels)) if ordered else np.lexsort((-sampled, -real))
+    shown = order if ordered or len(labels) <= MOST_BARS + 1 else order[:MOST_BARS]
+    names = [_label(labels[place]) for place in shown]
+    columns = []
+    for counts in (real, sampled):
+        shares = [] if not counts.sum() else (counts[shown] / counts.sum()).tolist()
+        if shares and len(shown) < len(labels):
+            shares.append(float((counts.sum() - counts[shown].sum()) / counts.sum()))
+        columns.append(tuple(shares))
+    rest = len(labels) - len(shown)
+    return Bars((*names, f"{rest:,} others") if rest else tuple(names), columns[0], columns[1], rest)
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, float) and value == round(value) and abs(value) < 1e16:
+        return str(int(value))
+    return str(value)
+
+
+def histogram(real: Numbers, sampled: Numbers) -> Histogram:
+    """Numbers in bins that the real ones choose, on a scale that suits them; whole ones are in the middle of a bin.
+
+    Example:
+        >>> histogram(np.array([1.0, 1.0, 2.0, 3.0]), np.array([3.0, 4.0]))
+        Histogram(edges=(0.5, 1.5, 2.5, 3.5), real=(0.5, 0.25, 0.25), sampled=(0.0, 0.0, 1.0), scale='linear', \
+below=False, above=True)
+    """
+    guide = real if len(real) else sampled
+    if not len(guide):
+        return Histogram((), (), ())
+    edges = _linear(guide)
+    if guide.min() > 0 and edges[-1] / 1e3 > guide.min() and max(_shares(guide, edges)) > 0.5:
+        return _counted(real, sampled, _logarithmic(guide), "log")
+    return _counted(real, sampled, edges, "linear")
+
+
+def common(real: Numbers, sampled: Numbers) -> Histogram:
+    """Numbers in bins that have room for both."""
+    real, sampled = real[np.isfinite(real)], sampled[np.isfinite(sampled)]
+    if not len(real) or not len(sampled):
+        return histogram(real, sampled)
+    ends = [end for each in (real, sampled) for end in _ends(each)]
+    return _counted(real, sampled, _even(min(ends), max(ends)), "linear")
+
+
+def _counted(real: Numbers, sampled: Numbers, edges: Numbers, scale: Literal["linear", "log"]) -> Histogram:
+    both = np.concatenate([real, sampled])
+    return Histogram(
+        tuple(edges.tolist()),
+        _shares(real, edges),
+        _shares(sampled, edges),
+        scale,
+        below=bool((both < edges[0]).any()),
+        above=bool((both > edges[-1]).any()),
+    )
+
+
+def _linear(guide: Numbers) -> Numbers:
+    if np.abs(guide).max() < 2.0**52 and (guide == np.rint(guide)).all():
+        low, high = (np.rint(end) for end in _ends(guide))
+        width = max(1, np.ceil((high - low + 1) / BINS))
+        count = int(np.ceil((high - low + 1) / width))
+        return np.asarray(low - 0.5 + width * np.arange(count + 1), dtype=np.float64)
+    # Brought into [-1, 1] by a power of two, so that no difference is too large for a float.
+    exponent = int(np.frexp(np.abs(guide).max())[1])
+    most = 1 - 2.0**-53  # the largest float, but for its exponent
+    return np.ldexp(np.clip(_central(np.ldexp(guide, -exponent)), -most, most), exponent)
+
+
+def _logarithmic(guide: Numbers) -> Numbers:
+    powers = np.log10(guide)
+    low, high = _ends(powers)
+    with np.errstate(over="ignore"):
+        edges = np.clip(10 ** _even(low, high), guide.min(), guide.max())
+    # What the ends are by their logarithm, they are not quite by themselves.
+    edges[0] = min(edges[0], guide[powers >= low].min())
+    edges[-1] = max(edges[-1], guide[powers <= high].max())
+    return edges
+
+
+def _central(guide: Numbers) -> Numbers:
+    return _even(*_ends(guide))
+
+
+def _even(low: float, high: float) -> Numbers:
+    if low == high:
+        room = abs(low) * 1e-3 or 1.0
+        return np.array([low - room, high + room])
+    return np.linspace(low, high, BINS + 1)
+
+
+def _ends(guide: Numbers) -> tuple[float, float]:
+    """All of it, but for tails that are far out."""
+    low, high = np.quantile(guide, [TAIL, 1 - TAIL])
+    least, most = guide.min(), guide.max()
+    if low == high:
+        return float(least), float(most)
+    room = (high - low) / 4
+    return float(least if least >= low - room else low), float(most if most <= high + room else high)
+
+
+def _shares(values: Numbers, edges: Numbers) -> tuple[float, ...]:
+    if not len(values):
+        return ()
+    place = np.searchsorted(edges, values, side="right") - 1
+    counts = np.bincount(place.clip(0, len(edges) - 2), minlength=len(edges) - 1)
+    return tuple((counts / len(values)).tolist())

@@ -1,0 +1,177 @@
+"""How much the columns of a table have to do with each other, two by two, whatever their kinds.
+
+Numbers are put into bins of equal shares, so that every column is one of a few values, and two columns are a table of
+counts. Its measure is Cramér's V with Bergsma's correction of its bias: 0 if the columns are independent, 1 if each
+is known from the other. Rows in which either is not observed are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Dependence", "Pair", "binned", "compare", "cramers_v"]
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+BINS = 8
+MOST_VALUES = 12
+MOST_SHOWN = 40
+MOST_COLUMNS = 400  # of which all pairs are measured
+ROWS_AT_A_TIME = 2000
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns, and how dependent they are in the rows and in samples."""
+
+    first: str
+    second: str
+    real: float
+    sampled: float
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """All pairs of columns.
+
+    Attributes:
+        columns: the names of those that are shown, the most dependent ones if there are many.
+        real, sampled: the measure, a row and a column for each of them; NaN where it has no meaning.
+        measured: of how many columns all pairs were measured.
+        pairs: how many those are, of a measure in both.
+        difference: the mean of their absolute differences.
+        strongest: the pairs that are most dependent in the rows.
+        farthest: the pairs whose samples differ most from the rows.
+    """
+
+    columns: tuple[str, ...]
+    real: tuple[tuple[float, ...], ...]
+    sampled: tuple[tuple[float, ...], ...]
+    measured: int
+    pairs: int
+    difference: float
+    strongest: tuple[Pair, ...]
+    farthest: tuple[Pair, ...]
+
+
+def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.intp], most: int = 8) -> Dependence:
+    """The dependence of columns that are coded by :func:`binned`. Shapes: (rows, columns), not the same rows."""
+    chosen = np.arange(len(names))
+    if len(names) > MOST_COLUMNS:
+        spread = np.array([_entropy(column) for column in real.T])
+        chosen = np.sort(np.argsort(-spread, kind="stable")[:MOST_COLUMNS])
+    matrices = [cramers_v(each[:, chosen]) for each in (real, sampled)]
+    first, second = np.triu_indices(len(chosen), 1)
+    values = [each[first, second] for each in matrices]
+    known = ~np.isnan(values[0]) & ~np.isnan(values[1])
+    gaps = np.where(known, np.abs(values[0] - values[1]), -1.0)
+
+    def pairs(weight: Numbers) -> tuple[Pair, ...]:
+        order = np.argsort(-weight, kind="stable")[:most].tolist()
+        return tuple(
+            Pair(names[chosen[first[p]]], names[chosen[second[p]]], float(values[0][p]), float(values[1][p]))
+            for p in order
+            if known[p]
+        )
+
+    strength = np.nan_to_num(np.maximum(*matrices), nan=-1.0)
+    np.fill_diagonal(strength, -1.0)
+    shown = np.sort(np.argsort(-strength.max(axis=1, initial=-1.0), kind="stable")[:MOST_SHOWN])
+    real_shown, sampled_shown = (tuple(map(tuple, each[np.ix_(shown, shown)].tolist())) for each in matrices)
+    return Dependence(
+        columns=tuple(names[chosen[place]] for place in shown),
+        real=real_shown,
+        sampled=sampled_shown,
+        measured=len(chosen),
+        pairs=int(known.sum()),
+        difference=float(gaps[known].mean()) if known.any() else float("nan"),
+        strongest=pairs(np.where(known, values[0], -1.0)),
+        farthest=pairs(gaps),
+    )
+
+
+def binned(real: Numbers, sampled: Numbers, *, discrete: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """A column as few values, the same for rows and samples; -1 is what was not observed.
+
+    Example:
+        >>> binned(np.array([5.0, 1.0, np.nan, 1.0]), np.array([0.0, 3.0, 9.0]), discrete=False)
+        (array([ 2,  0, -1,  0]), array([0, 1, 2]))
+    """
+    seen = real[~np.isnan(real)] if not np.isnan(real).all() else sampled[~np.isnan(sampled)]
+    if discrete:
+        codes, counts = np.unique(seen, return_counts=True)
+        frequent = np.sort(codes[np.argsort(-counts, kind="stable")[: MOST_VALUES - 1]])
+        results = []
+        for values in (real, sampled):
+            place = np.searchsorted(frequent, values).clip(max=max(len(frequent) - 1, 0))
+            found = np.isin(values, frequent)
+            results.append(np.where(found, place, len(frequent)))
+    else:
+        edges = _edges(seen) if len(seen) else seen
+        results = [np.searchsorted(edges, values, side="right") for values in (real, sampled)]
+    codes_real, codes_sampled = (
+        np.where(np.isnan(values), -1, result).astype(np.intp)
+        for values, result in zip((real, sampled), results, strict=True)
+    )
+    return codes_real, codes_sampled
+
+
+def _edges(seen: Numbers) -> Numbers:
+    """Between bins of equal shares; a number that has such a share itself, as 0 often has, has a bin for itself."""
+    values, counts = np.unique(seen, return_counts=True)
+    alone = values[counts * BINS > len(seen)]
+    rest = seen[~np.isin(seen, alone)]
+    bins = max(BINS - len(alone), 2)
+    # An edge is a number that is there: one between two may be too large for a float.
+    shares = np.quantile(rest, np.arange(1, bins) / bins, method="higher") if len(rest) else rest
+    with np.errstate(over="ignore"):  # what comes after the largest float is no edge
+        edges = np.unique(np.concatenate([shares, alone, np.nextafter(alone, np.inf)]))
+    return np.asarray(edges[(edges > values[0]) & (edges <= values[-1])], dtype=np.float64)
+
+
+def cramers_v(codes: NDArray[np.intp]) -> Numbers:
+    """Cramér's V of all pairs of columns, bias corrected; NaN if either has but one value. Shape: (columns, columns).
+
+    Example:
+        >>> rows = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]] * 25)
+        >>> cramers_v(rows).round(6).tolist()
+        [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    rows, columns = codes.shape
+    values = int(codes.max(initial=0)) + 1
+    counts = np.zeros((columns * values, columns * values), dtype=np.float32)
+    for begin in range(0, rows, ROWS_AT_A_TIME):
+        # All tables of counts at once: the product of zeros and ones, one for each value of each column.
+        ones = codes[begin : begin + ROWS_AT_A_TIME, :, None] == np.arange(values)
+        flat = ones.reshape(len(ones), -1).astype(np.float32)
+        counts += flat.T @ flat
+    result = np.empty((columns, columns))
+    for d in range(columns):
+        block = counts[d * values : (d + 1) * values].astype(np.float64).reshape(values, columns, values)
+        result[d] = _cramers_v(block.transpose(1, 0, 2))
+    return result
+
+
+def _cramers_v(tables: Numbers) -> Numbers:
+    """Of tables of counts. Shapes: (tables, values, values) to (tables,)."""
+    total = tables.sum(axis=(1, 2))
+    across, down = tables.sum(axis=2), tables.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = across[:, :, None] * down[:, None, :] / total[:, None, None]
+        parts = np.where(expected > 0, (tables - expected) ** 2 / expected, 0.0)
+        heights, widths = (across > 0).sum(axis=1), (down > 0).sum(axis=1)
+        share = parts.sum(axis=(1, 2)) / total - (heights - 1) * (widths - 1) / (total - 1)
+        smaller = np.minimum(*(size - (size - 1) ** 2 / (total - 1) for size in (heights, widths))) - 1
+        answer = np.sqrt(np.maximum(share, 0) / smaller)
+    defined = (heights > 1) & (widths > 1) & (total > 1) & (smaller > 0)
+    return np.where(defined, np.minimum(answer, 1.0), np.nan)
+
+
+def _entropy(codes: NDArray[np.intp]) -> float:
+    counts = np.bincount(codes[codes >= 0])
+    shares = counts[counts > 0] / max(counts.sum(), 1)
+    return float(-(shares * np.log(shares)).sum())

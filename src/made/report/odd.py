@@ -1,0 +1,125 @@
+"""The rows that the model finds oddest, and the entries that make them so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from made.errors import QuestionError
+from made.report.rows import arrow, codes, take, with_holes
+
+if TYPE_CHECKING:
+    from made.estimator import MADE
+
+__all__ = ["OddRow", "Reason", "oddest"]
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+REASONS = 4
+REFERENCE = 2000  # rows by which it is known what is usual in a column
+
+
+@dataclass(frozen=True)
+class Reason:
+    """An entry that makes its row odd.
+
+    Attributes:
+        column, value: which entry.
+        surprise: -log p of it given columns before it, in nats, the mean over masks.
+        usual: the median of that over rows. Of numbers it depends on their unit, and only what is above it is odd.
+        probability: of the value given all other columns, if it is one of a list.
+        likeliest: the most likely value given all other columns, if the model can say.
+    """
+
+    column: str
+    value: Any
+    surprise: float
+    usual: float
+    probability: float | None = None
+    likeliest: Any = None
+
+
+@dataclass(frozen=True)
+class OddRow:
+    """A row, counted from 0, how likely it is, and why it is no likelier; the values of all that is observed of it."""
+
+    row: int
+    log_prob: float
+    reasons: tuple[Reason, ...]
+    values: dict[str, Any]
+
+
+def oddest(
+    model: MADE,
+    rows: pa.Table,
+    log_prob: Numbers,
+    numbers: NDArray[np.intp],
+    top: int,
+    random: np.random.Generator,
+) -> tuple[OddRow, ...]:
+    """The least likely rows first; ``numbers`` are those by which they are known."""
+    places = np.argsort(log_prob, kind="stable")[:top]
+    others = np.sort(random.permutation(len(log_prob))[:REFERENCE])
+    usual = _usual(_surprise(model, take(rows, others)))
+    odd = take(rows, places)
+    surprise = _surprise(model, odd)
+    above = np.where(np.isnan(surprise), -np.inf, surprise - usual)
+    ranked = np.argsort(-above, axis=1, kind="stable")[:, :REASONS]
+    entries = [(i, int(d)) for i, order in enumerate(ranked) for d in order if above[i, d] > 0]
+    expected = _expected(model, odd, entries)
+    lines, names = odd.to_pylist(), odd.column_names
+    found = []
+    for i, place in enumerate(places.tolist()):
+        reasons = tuple(
+            Reason(names[d], lines[i][names[d]], float(surprise[i, d]), float(usual[d]), *expected[i, d])
+            for row, d in entries
+            if row == i
+        )
+        observed = {name: lines[i][name] for d, name in enumerate(names) if not np.isnan(surprise[i, d])}
+        found.append(OddRow(int(numbers[place]), float(log_prob[place]), reasons, observed))
+    return tuple(found)
+
+
+def _surprise(model: MADE, rows: pa.Table) -> Numbers:
+    answer = arrow(model.surprise(rows), rows.column_names, named=True)
+    return np.stack([np.asarray(column.to_numpy(), dtype=np.float64) for column in answer.columns], axis=1)
+
+
+def _usual(surprise: Numbers) -> Numbers:
+    """The median of what is observed; 0 of a column that is nowhere."""
+    empty = np.isnan(surprise).all(axis=0)
+    return np.asarray(np.nanmedian(np.where(empty, 0.0, surprise), axis=0), dtype=np.float64)
+
+
+def _expected(
+    model: MADE, rows: pa.Table, entries: list[tuple[int, int]]
+) -> dict[tuple[int, int], tuple[float | None, Any]]:
+    """The probability of an entry and the value that is most likely instead, given the rest of its row."""
+    expected: dict[tuple[int, int], tuple[float | None, Any]] = dict.fromkeys(entries, (None, None))
+    fields = model.model_.schema.fields
+    listed = [(i, d) for i, d in entries if fields[d].kind in ("binary", "categorical")]
+    try:
+        for d in sorted({d for _, d in listed}):
+            chosen = [i for i, column in listed if column == d]
+            some = take(rows, np.array(chosen))
+            probabilities = model.predict_proba(some, target=d)
+            own = codes(model, some)[:, d].astype(np.intp)
+            for place, i in enumerate(chosen):
+                best = fields[d].values[int(probabilities[place].argmax())]
+                expected[i, d] = float(probabilities[place, own[place]]), best
+        others = [entry for entry in entries if entry not in set(listed)]
+        if others:
+            where = np.zeros((len(others), rows.num_columns), dtype=np.bool_)
+            where[np.arange(len(others)), [d for _, d in others]] = True
+            some = take(rows, np.array([i for i, _ in others]))
+            holes = with_holes(some, where)
+            filled = arrow(model.impute(holes, strategy="mode"), rows.column_names, named=True)
+            for place, (i, d) in enumerate(others):
+                expected[i, d] = None, filled.column(d)[place].as_py()
+    except QuestionError:
+        pass  # a model of a list of masks answers only what its orderings allow
+    return expected
