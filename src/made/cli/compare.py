@@ -1,0 +1,339 @@
+"""`made compare`: which model is right for these rows? Several are trained on them, and asked about others."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, usage
+
+if TYPE_CHECKING:
+    from made.baselines.protocol import Density
+    from made.comparison import Result, Rows, Setting
+
+__all__ = ["compare"]
+
+MOST_CODED = 5  # columns whose coding a note spells out
+
+
+@command
+def compare(
+    data: DATA,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--models",
+            help="Names with commas between them: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks; "
+            "or package.module:Class, with fit and score_samples as in scikit-learn. All names unless told.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[float, typer.Option("--budget", help="Minutes to train all of them in; 0 for no limit.")] = 10,
+    valid: Annotated[
+        str | None, typer.Option("--valid", help="Rows to choose by, like DATA.", show_default=False)
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", help="Rows to be asked about, like DATA.", show_default=False)
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            help="The page: a .html file, or a folder for it; with --json, there is none unless told.",
+            show_default="compare-DATA.html, in this folder",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31, help="The seed of everything that is random.")] = 0,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Train several models on rows of zeros and ones, and compare how likely they find others.
+
+    A named set brings its own rows to choose by and to be asked about; of a file, a tenth each is drawn, unless --valid
+    and --test name others. Columns of two values, such as yes and no, are taken as zeros and ones.
+    """
+    if not 0 <= budget < float("inf"):
+        raise usage(f"'--budget' should be minutes, 0 for no limit, not {budget}.")
+    page = None if out is None and as_json else _page(out, data)
+    systems, titles = _systems(models, seed)
+
+    from made import comparison
+    from made.errors import Diverged
+
+    (train_rows, valid_rows, test_rows), notes = _rows(data, valid, test, seed)
+    for each in notes:
+        note(f"Note: {each}", quiet)
+    setting = comparison.Setting(
+        data=data,
+        columns=train_rows.shape[1],
+        train=len(train_rows),
+        valid=len(valid_rows),
+        test=len(test_rows),
+        seed=seed,
+        budget=60 * budget or None,
+        notes=tuple(notes),
+    )
+    results: list[Result] = []
+    stopped = False
+    _load()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends this as Ctrl-C does
+    try:
+        with _progress(len(systems), shown=not (quiet or as_json)) as (begin, line):
+
+            def report(result: Result) -> None:
+                results.append(result)
+                line(result)
+
+            comparison.compare(
+                systems,
+                train_rows,
+                valid_rows,
+                test_rows,
+                budget=setting.budget,
+                seed=seed,
+                titles=titles,
+                begin=begin,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        stopped = True
+    count = f"{len(results)} of {len(systems)} models"
+    if results:
+        if page is not None:
+            _write(page, results, setting)
+        if as_json:
+            print_json(summary(results, setting, page, finished=not stopped))
+        else:
+            _show(results, setting)
+            note(f"The page is {page}.", quiet)
+    if stopped:
+        raise KeyboardInterrupt(f"stopped: {count} were done." if results else "stopped before any model was done.")
+    if all(each.error for each in results):
+        raise Diverged("none of the models has a number.")
+
+
+def _load() -> None:
+    """Train a tiny model: torch loads much of itself when it is first used, and that is no model's own time."""
+    from made import MADE
+
+    MADE(hidden_sizes=(2,), evaluation_masks=1, max_epochs=1, random_state=0).fit([[0, 1], [1, 0]] * 10)
+
+
+def summary(results: Sequence[Result], setting: Setting, page: Path | None, finished: bool = True) -> dict[str, Any]:
+    """All that is known, for JSON."""
+    from dataclasses import asdict
+
+    from made.comparison import differences, overlaps, ranked, sentences
+
+    order = ranked(results)
+    return {
+        **asdict(setting),
+        "unit": "nats",
+        "finished": finished,
+        "models": [each.facts() for each in order],
+        "best": None if order[0].error else order[0].name,
+        "differences": [asdict(each) for each in differences(results)],
+        "overlaps": overlaps(results),
+        "conclusions": sentences(results, setting.test),
+        "page": None if page is None else str(page),
+    }
+
+
+def _show(results: Sequence[Result], setting: Setting) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from made.comparison import decimals, ranked, sentences
+    from made.comparison_page import duration, shown, speed
+
+    order = ranked(results)
+    places = decimals([each.ci95 for each in order])
+    title = f"Test NLL of {escape(setting.data)} in nats (lower is better)"
+    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("model", overflow="fold")
+    table.add_column("NLL and 95 %\ninterval", justify="right", no_wrap=True)
+    table.add_column("likelihood", overflow="fold", min_width=11)
+    for name in ("seconds\nto train", "rows\nscored/s", "samples\n/s", "parameters"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in order:
+        if each.error:
+            table.add_row(escape(each.name), "none", "")
+            continue
+        speeds = (speed(each.rows_per_second), speed(each.samples_per_second) or "none")
+        seconds = duration(each.seconds) + ("*" if each.stopped else "")
+        nll = f"{shown(each, places)} ± {each.ci95:.{places}f}"
+        size = f"{each.parameters:,}" if each.parameters else "not known"
+        table.add_row(escape(each.name), nll, each.known, seconds, *speeds, size)
+    console = Console()
+    # What is not a terminal, such as a file, has room for all of it.
+    (console if console.is_terminal else Console(width=max(console.width, 120))).print(table)
+    for mark, there in (
+        ("* all the time that it had", any(each.stopped for each in order)),
+        (
+            "≈ an estimate; its standard error (s.e.) is in the interval, too",
+            "estimate" in {each.kind for each in order},
+        ),
+        ("≤ an upper bound: the true NLL is this or lower", "bound" in {each.kind for each in order}),
+    ):
+        if there:
+            print(mark)
+    print()
+    for sentence in sentences(results, setting.test):
+        print(sentence)
+
+
+def _systems(models: str | None, seed: int) -> tuple[dict[str, Density], dict[str, str]]:
+    """Systems, not fitted, and their titles. Those that cannot be told to end come last, when others have had time."""
+    from made.baselines import SYSTEMS
+
+    words = list(SYSTEMS) if models is None else [word.strip() for word in models.split(",") if word.strip()]
+    if unknown := [word for word in words if word not in SYSTEMS and ":" not in word]:
+        raise usage(
+            f"'--models': there is no {unknown[0]!r}; the names are {', '.join(SYSTEMS)}; or package.module:Class."
+        )
+    if not words:
+        raise usage(f"'--models' should have at least one name, of {', '.join(SYSTEMS)}.")
+    # Whatever the order in which they were asked for, the fast ones, which the list begins with, leave time to others.
+    systems = {name: system.factory(seed) for name, system in SYSTEMS.items() if name in words}
+    titles = {name: SYSTEMS[name].title for name in systems}
+    for word in dict.fromkeys(words):
+        if word not in SYSTEMS:
+            systems[word], titles[word] = _foreign(word, seed), word.rpartition(":")[2]
+    return systems, titles
+
+
+def _foreign(word: str, seed: int) -> Density:
+    """What a person names by its module and class."""
+    from importlib import import_module
+
+    module, _, name = word.partition(":")
+    sys.path.insert(0, os.getcwd())  # a module of the person's own is where they are
+    try:
+        entered = getattr(import_module(module), name)()
+        if "random_state" in getattr(entered, "get_params", dict)():
+            entered.set_params(random_state=seed)
+    except Exception as error:  # their code may raise anything
+        raise usage(f"'--models': {word} cannot be made: {type(error).__name__}: {error}.") from None
+    finally:
+        sys.path.pop(0)
+    if hasattr(entered, "fit") and hasattr(entered, "score_samples"):
+        from made.baselines.scikit import Scikit
+
+        return Scikit(entered)
+    if all(hasattr(entered, method) for method in ("fit", "log_prob", "sample")):
+        density: Density = entered
+        return density
+    raise usage(f"'--models': {word} should have the methods fit and score_samples, or fit, log_prob and sample.")
+
+
+def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[list[Rows], list[str]]:
+    """The rows of the three parts, and what the person should know about them."""
+    from made import comparison
+
+    parts: dict[str, Any] = _own_parts(data) or {"train": rows_for(data, "train")[0]}
+    for part, source in (("valid", valid), ("test", test)):
+        if source is not None:
+            parts[part] = rows_for(source, part)[0]
+    sources = {"train": data, "valid": valid or data, "test": test or data}
+    called = {part: data if len(parts) == 1 else f"{sources[part]} ({part})" for part in parts}
+    coded, meanings = comparison.zeros_and_ones({called[part]: rows for part, rows in parts.items()})
+    rows, notes = dict(zip(parts, coded, strict=True)), []
+    if meanings:
+        spelt = [f"{label}: {low} and {high}" for label, (low, high) in list(meanings.items())[:MOST_CODED]]
+        more = f"; and {len(meanings) - MOST_CODED} more columns" if len(meanings) > MOST_CODED else ""
+        notes.append(f"coded as 0 and 1, in sorted order: {'; '.join(spelt)}{more}.")
+    if missing := [part for part in ("valid", "test") if part not in rows]:
+        every = rows["train"]
+        drawn = comparison.split(len(every), len(missing), seed)
+        rows |= {part: every[which] for part, which in zip(["train", *missing], drawn, strict=True)}
+        words = {"valid": "to choose by (--valid names others)", "test": "to be asked about (--test names others)"}
+        counts = " and ".join(f"{len(rows[part]):,} {words[part]}" for part in missing)
+        notes.append(f"of the {len(every):,} rows of {data}, {counts} are drawn at random, with seed {seed}.")
+    return [rows[part] for part in ("train", "valid", "test")], notes
+
+
+def _own_parts(data: str) -> dict[str, Any] | None:
+    """The parts that a named set has, or an archive of the same form."""
+    from made import datasets, files
+
+    path = Path(data)
+    if path.is_file() and path.suffix.lower() == ".npz" and set(datasets.SPLITS) <= files.shapes(path).keys():
+        return {part: files.read(f"{data}:{part}") for part in datasets.SPLITS}
+    if data == "-" or path.exists() or path.suffix or ":" in data or not datasets.known(data):
+        return None
+    found = datasets.load(data)
+    return {part: getattr(found, part) for part in datasets.SPLITS}
+
+
+def _page(out: str | None, data: str) -> Path:
+    """The file for the page, which can be written, before there is much to be lost."""
+    stem = "standard-input" if data == "-" else re.sub(r"[^\w.-]+", "-", Path(data).stem)
+    path = Path(f"compare-{stem}.html" if out is None else out)
+    path = path if path.suffix.lower() in (".html", ".htm") else path / "compare.html"
+    if path.exists() and not _ours(path):
+        raise usage(f"'--out': {path} is there, and is not a page of `made compare`: choose another name.")
+    there = next(folder for folder in (path.parent, *path.parent.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise usage(f"'--out': cannot write to {path}: choose another place.")
+    return path
+
+
+def _ours(path: Path) -> bool:
+    from made.comparison_page import GENERATOR
+
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return GENERATOR.encode() in file.read(1000)
+
+
+def _write(path: Path, results: Sequence[Result], setting: Setting) -> None:
+    from made.comparison_page import page
+    from made.files import atomic
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as file:
+        file.write(page(results, setting).encode())
+
+
+Begin = Callable[[str, float | None], None]
+
+
+@contextmanager
+def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], None]]]:
+    """Told what begins and what is done: a line for that on standard error, and a clock, if that is a terminal."""
+    from made.comparison_page import shown as number
+
+    def line(result: Result) -> str:
+        if result.error:
+            return f"{result.name}: {result.error}"
+        text = f"{result.name}: NLL {number(result, 3)} ± {result.ci95:.3f}, {result.known}"
+        return f"{text}; trained for {result.seconds:.1f} s"
+
+    if not shown or not sys.stderr.isatty():
+        yield lambda name, allowed: None, lambda result: note(line(result), quiet=not shown)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    words = (TextColumn("{task.description}"), TimeElapsedColumn(), TextColumn("{task.fields[most]}"))
+    with Progress(SpinnerColumn(), *words, console=Console(stderr=True), transient=True) as progress:
+        task, begun = progress.add_task("", total=None, most=""), 0
+
+        def begin(name: str, allowed: float | None) -> None:
+            nonlocal begun
+            begun += 1
+            most = "" if allowed is None else f"of at most {int(allowed) // 60}:{int(allowed) % 60:02} to train"
+            progress.reset(task, description=f"{name} ({begun} of {count})", most=most)
+
+        yield begin, lambda result: progress.console.print(line(result), highlight=False, markup=False)
