@@ -77,8 +77,8 @@ def test_location_and_scale_and_step() -> None:
     assert (field.location, field.scale, field.step, field.dtype) == (3.0, 2 / 1.349, 1.0, "float")
     field = infer([1, 2, 3, 4])
     assert (field.location, field.step, field.dtype) == (2.0, 1.0, "int")  # the median is 2.5
-    assert infer([0, 5, 100_000]).step == 1.0
-    assert infer([0, 5, 100_001]).step == 0.0
+    assert infer([0, 5, 1_000_000]).step == 1.0
+    assert infer([0, 5, 1_000_001]).step == 0.0
     assert infer([2.0**60, 2.0**60 + 4096, 2.0**60 + 8192]).step == 0.0
     # half of the values are the median: the standard deviation steps in
     values = [5.0] * 20 + [0.5, 4.5, 9.25]
@@ -146,8 +146,15 @@ def test_kinds_can_be_told() -> None:
         (["x", "y"], "numeric", DataError, "has text such as 'x' and cannot be numeric"),
         (["x", "y", "z"], "binary", DataError, "has 3 distinct values and cannot be binary"),
         ([7, 7], "binary", DataError, "has 1 distinct values and cannot be binary"),
-        ([f"id{d}" for d in range(1001)], "auto", DataError, "1001 distinct values.*looks like an identifier: leave"),
-        ([str(d) for d in range(1001)], "auto", DataError, "1001 distinct values.*looks like numbers: convert it"),
+        ([f"id{d}" for d in range(1001)], "auto", DataError, r"looks like an identifier.*columns=\{'a': 'drop'\}"),
+        ([str(d) for d in range(1001)], "auto", DataError, "1001 texts that look like numbers, such as '0': convert"),
+        (
+            [f"id{d}" for d in range(1001)] * 2,
+            "auto",
+            DataError,
+            "1001 distinct values, more than 1000; unseen='other'",
+        ),
+        ([str(d) for d in range(1001)] * 2, "auto", DataError, "1001 distinct values.*looks like numbers: convert it"),
         (range(1001), "categorical", DataError, "1001 distinct values, more than 1000; choose 'numeric'"),
         ([1, 2], "ordinal", ValueError, "the kind 'ordinal' is unknown: choose from 'auto', 'binary'"),
         ([1, 2], None, ValueError, "the kind None is unknown"),
@@ -163,7 +170,8 @@ def test_kinds_that_cannot_be(values, kind, error, message) -> None:
 
 
 def test_a_thousand_texts_are_still_categories() -> None:
-    assert len(infer([f"id{d}" for d in range(1000)]).values) == 1000
+    assert len(infer([f"id{d}" for d in range(1000)] * 2).values) == 1000
+    assert len(infer([f"id{d}" for d in range(1000)], "categorical").values) == 1000
 
 
 def test_kinds_of_columns_that_are_not_there() -> None:
@@ -303,7 +311,8 @@ def test_frames_of_other_columns() -> None:
             ["a", None, "q"],
             r"row 2, column 0 \('a'\): 'q' is not among the known values \('a', 'b', 'c'\)",
         ),
-        (list("abc"), ["q"], r"give one of them, or NaN for 'not observed'\.$"),
+        (list("abc"), ["q"], r"give one of them, or NaN for 'not observed', or fit with unseen='other'\.$"),
+        ([True, False], ["q"], r"give one of them, or NaN for 'not observed'\.$"),
         (list("abcdefghijkl"), ["q"], r"\('a', .*, 'j', \.\.\.\)"),
         ([1, 2, 3] * 10, [2, 4], r"row 1, column 0 \('a'\): 4 is not .*, or fit with columns=\{'a': 'numeric'\}"),
         ([1, 2, 3] * 10, [2.5], r"2\.5 is not among the known values \(1, 2, 3\)"),

@@ -37,6 +37,35 @@ def pandas_as(types: dict[str, object]) -> list[pd.DataFrame]:
     return [holes[list(types)], full[list(types)]]
 
 
+DAYS = [datetime.date(2024, 3, 1), datetime.date(1969, 12, 31), datetime.date(2000, 2, 29), datetime.date(1850, 1, 1)]
+TIMES = [datetime.datetime(2024, 3, 1, 12, 30, 15, number) for number in (0, 123_456, 999_999, 1)]
+WHEN = [
+    {"day": [DAYS[0], hole and DAYS[1], *DAYS[2:]], "time": [TIMES[0], hole and TIMES[1], *TIMES[2:]]}
+    for hole in (None, True)
+]
+ZONE = pl.Datetime("ms", "Europe/Paris")
+DATES = {
+    "pandas dates": [pd.DataFrame(data).astype({"time": "M8[us]"}) for data in WHEN],
+    "pandas times": [pd.DataFrame({"time": pd.Series(data["time"], dtype="M8[ns]")}) for data in WHEN],
+    "pandas zones": [
+        pd.DataFrame({"time": pd.Series(data["time"], dtype="M8[us]").dt.tz_localize("Europe/Paris")}) for data in WHEN
+    ],
+    "pandas arrow dates": [
+        pd.DataFrame(data).astype({"day": "date32[pyarrow]", "time": "timestamp[us][pyarrow]"}) for data in WHEN
+    ],
+    "polars dates": [pl.DataFrame(data) for data in WHEN],
+    "polars zones": [
+        pl.DataFrame(data).select(pl.col("time").dt.replace_time_zone("Europe/Paris").cast(ZONE)) for data in WHEN
+    ],
+    "pyarrow dates": [
+        pa.table({"day": pa.array(data["day"], pa.date32()), "time": pa.array(data["time"], pa.timestamp("us", "UTC"))})
+        for data in WHEN
+    ],
+    "numpy dates": [np.array([data["day"]], dtype="M8[D]").T for data in WHEN],
+    "numpy times": [np.array([data["time"], TIMES], dtype="M8[us]").T for data in WHEN],
+    "numpy objects of dates": [np.array([data["day"], data["time"]], dtype=object).T for data in WHEN],
+}
+
 ARROW = {"age": pa.int16(), "tall": pa.float64(), "in": pa.bool_(), "home": pa.string()}
 PAIRS = {
     "pandas nullable": pandas_as({"age": "Int8", "tall": "Float64", "in": "boolean", "home": "string"}),
@@ -70,6 +99,7 @@ PAIRS = {
         )
         for data in (HOLES, FULL)
     ],
+    **DATES,
     "numpy float64": [NUMBERS, FILLED],
     "numpy float32": [NUMBERS.astype(np.float32), FILLED.astype(np.float32)],
     "numpy float16": [NUMBERS.astype(np.float16), FILLED.astype(np.float16)],
@@ -158,7 +188,11 @@ def test_what_is_taken_apart() -> None:
     assert table.dtypes == ["int", "float", "bool", "text"]
     np.testing.assert_array_equal(table.columns[2], [1, NAN, 1, 0])
     assert table.columns[3].tolist() == ["x", None, "z", "x"]
-    assert Table.of(PAIRS["polars categories"][0]).declared == [False, False, False, True, True]
+    assert Table.of(PAIRS["polars categories"][0]).declared == [False, False, False, True, ("z", "y", "x")]
+    assert Table.of(PAIRS["pandas category"][0]).declared == [("z", "y", "x", "w"), True]
+    assert Table.of(PAIRS["pyarrow categories"][0]).declared == [True, True]
+    ordered = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["S", "M", "L"]), ordered=True)
+    assert Table.of(pa.table({"size": ordered})).declared == [("S", "M", "L")]
     assert Table.of(table) is table
 
 
@@ -288,10 +322,17 @@ def test_what_comes_back_is_a_copy() -> None:
         (pd.DataFrame(index=[1, 2]), r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1 is required\."),
         (np.array([[1], ["a"]], dtype=object), r"column 0 has both numbers \(1\) and text \('a'\): make it all"),
         (pd.DataFrame({"a": [True, "a"]}), r"column 0 \('a'\) has both numbers \(True\) and text \('a'\)"),
-        (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}), r"column 0 \('a'\) has dates.*convert it to a number"),
+        (pd.DataFrame({"a": pd.to_timedelta([1])}), r"column 0 \('a'\) has times of day, or lengths.*convert it to a"),
         (pl.DataFrame({"a": [datetime.timedelta(1)]}), "convert it to a number"),
-        (np.array([["2020-01-01"]], dtype="M8[D]"), "convert it to a number"),
-        (np.array([[datetime.date(2020, 1, 1)]], dtype=object), "convert it to a number"),
+        (pl.DataFrame({"a": [datetime.time(1)]}), "convert it to a number, such as hours"),
+        (np.array([[3600]], dtype="m8[s]"), "convert it to a number"),
+        (np.array([[datetime.time(12)]], dtype=object), "convert it to a number"),
+        (np.array([[np.timedelta64(1, "D")]], dtype=object), "convert it to a number"),
+        (
+            np.array([[datetime.date(2020, 1, 1)], [3]], dtype=object),
+            "column 0 has dates, and among them 3: make it all",
+        ),
+        (np.array([[datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]]), "times with a time zone as objects"),
         ([[1, 2], [3]], "rows should all have the same number of columns"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "names should differ"),
         (pd.DataFrame([[1, 2]], columns=["a", 1]), "names should all be text: 1 is of type int"),

@@ -11,6 +11,7 @@ standardised ones: :meth:`Columns.check` makes them, and :meth:`Columns.outer` m
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,14 @@ class Column(ABC):
     def mean(self, units: Tensor) -> Tensor:
         """The expected values; of a kind that has no mean, the most likely ones. Shapes: (..., outputs) to (...)."""
         return self.mode(units)
+
+    def average(self, weights: Tensor, values: Tensor) -> Tensor:
+        """Expected values under several masks, by their shares, as one. Shapes: (masks, ...), twice, to (...)."""
+        return (weights * values).sum(dim=0)
+
+    def height(self, units: Tensor, values: Tensor) -> Tensor:
+        """What a mode is the highest of: the log-likelihood, made comparable. Shapes: as of :meth:`log_prob`."""
+        return self.log_prob(units, values)
 
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
         """Output units of a distribution that is sharper (below 1) or flatter (above). Shapes: (..., outputs)."""
@@ -151,6 +160,13 @@ class Binary(Column):
 class Categorical(Column):
     r"""A column of the values 0, ..., k - 1: k input units, one-hot, and k output units, the logits of a softmax.
 
+    Arguments:
+        k: the number of values.
+        ordered: whether the values are in an order: then there are input units, too, for 'above the first', ...,
+            'above the last but one', coded as -1 and +1, so that an order need not be learned.
+        reserved: the least probability of the last value, which may stand for all that was never seen: a share of the
+            distribution that is not learned.
+
     Example:
         >>> Categorical(3).encode(torch.tensor([2.0, 0.0]))
         tensor([[0., 0., 1.],
@@ -158,14 +174,22 @@ class Categorical(Column):
     """
 
     k: int
+    ordered: bool = False
+    reserved: float = 0.0
 
     def __post_init__(self) -> None:
         if int(self.k) != self.k or self.k < 1:
             raise ValueError(f"'k' should be a whole number, at least 1, not {self.k!r}.")
+        if not 0 <= self.reserved < 1:
+            raise ValueError(f"'reserved' should be at least 0 and below 1, not {self.reserved!r}.")
+
+    def __repr__(self) -> str:
+        more = ", ordered=True" * self.ordered + (f", reserved={self.reserved:g}" if self.reserved else "")
+        return f"Categorical(k={self.k}{more})"
 
     @property
     def inputs(self) -> int:
-        return self.k
+        return 2 * self.k - 1 if self.ordered else self.k
 
     @property
     def outputs(self) -> int:
@@ -180,10 +204,13 @@ class Categorical(Column):
 
     def encode(self, values: Tensor) -> Tensor:
         categories = torch.arange(self.k, dtype=values.dtype, device=values.device)
-        return (values.unsqueeze(-1) == categories).to(values.dtype)
+        units = (values.unsqueeze(-1) == categories).to(values.dtype)
+        if not self.ordered:
+            return units
+        return torch.cat([units, 2 * (values.unsqueeze(-1) >= categories[1:]).to(values.dtype) - 1], dim=-1)
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
-        return units.log_softmax(dim=-1).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
+        return self._log_shares(units).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
 
     def independent(self, values: Tensor) -> Tensor:
         counts = values.long().bincount(minlength=self.k).to(values.dtype) + 1  # as if there were one more of each
@@ -191,11 +218,20 @@ class Categorical(Column):
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         # The last is left out: it is 1 but for rounding, and is not to be missed.
-        below = units.softmax(dim=-1).cumsum(dim=-1)[..., :-1]
+        shares = self._log_shares(units).exp() if self.reserved else units.softmax(dim=-1)
+        below = shares.cumsum(dim=-1)[..., :-1]
         return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
 
     def mode(self, units: Tensor) -> Tensor:
-        return units.argmax(dim=-1).to(units.dtype)
+        return self._log_shares(units).argmax(dim=-1).to(units.dtype)
+
+    def _log_shares(self, units: Tensor) -> Tensor:
+        learned = units.log_softmax(dim=-1)
+        if not self.reserved:
+            return learned
+        learned = learned + math.log1p(-self.reserved)
+        last = learned[..., -1:]
+        return torch.cat([learned[..., :-1], last.logaddexp(torch.full_like(last, math.log(self.reserved)))], dim=-1)
 
 
 def _as_tensor(rows: ArrayLike) -> Tensor:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -21,8 +21,12 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
+from made.blocks import blocks, counted_from
+from made.denoising import denoise, put_back
 from made.errors import DataError, Diverged, Interrupted, ModelError, QuestionError
-from made.likelihood import Pass, Question, log_conditionals, log_prob, passes
+from made.imputation import draw, fill, uncertainty
+from made.likelihood import Pass, log_conditionals, log_prob, passes
+from made.memory import check_memory
 from made.model import (
     Config,
     Data,
@@ -39,11 +43,12 @@ from made.model import (
     with_scores,
 )
 from made.parameters import PARAMETERS
-from made.prediction import Prediction, predict
+from made.prediction import Ensemble, forecast, predictions
+from made.probability import SAMPLES, Probability, probability
 from made.progress import TensorBoard, bar
+from made.question import Question
 from made.recipe import Recipe
-from made.sampling import sample
-from made.schema import Kinds, Schema
+from made.schema import Kinds, Schema, dropped
 from made.state import Epoch
 from made.store import check_replaceable, commit, is_begun, only_writer, replace_folder
 from made.table import Table
@@ -51,9 +56,10 @@ from made.training import Trainer
 
 __all__ = ["MADE", "longer"]
 
+RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
+
 # What may differ between a run and the one that goes on with it.
 FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")
-ROWS_AT_A_TIME = 10_000
 
 
 def _has_discrete_column(estimator: MADE) -> bool:
@@ -91,8 +97,12 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         validation_fraction: the share of rows set apart to choose the epoch, if ``fit`` gets no ``X_valid``; 0: none.
         validation_masks: how many masks an unlimited model averages after each epoch.
         evaluation_masks: how many it averages in every answer; samples are drawn from the same ones.
-        columns: the kinds of the columns, ``"auto"``, or a kind (``"binary"``, ``"categorical"``, ``"numeric"``, or a
-            list of values) for each, or for some of them by name.
+        columns: the kinds of the columns, ``"auto"``, or a kind (``"binary"``, ``"categorical"``, ``"numeric"``,
+            ``"real"``, ``"drop"``, or a list of values in order) for each, or for some of them by name.
+        missing: what an empty entry is: ``"unobserved"``, about which nothing is said, or a ``"category"``, a value
+            like others, which samples have, too; for all columns, or for some of them by name.
+        unseen: what to do about text that training never saw: ``"error"``, or ``"other"``, one value for all of it,
+            learned from what is seen only once.
         dtype: the precision of the network, ``"float32"`` or ``"float64"``.
         tensorboard: a folder for the curves of TensorBoard.
         random_state: the seed of everything that is random.
@@ -139,6 +149,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "residual": ["boolean"],
         "signed": ["boolean"],
         "columns": [str, "array-like", dict],
+        "missing": [StrOptions({"unobserved", "category"}), dict],
         "tensorboard": [str, os.PathLike, None],
         "random_state": ["random_state"],
         "device": [str],
@@ -181,6 +192,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         validation_masks: int = 4,
         evaluation_masks: int = 16,
         columns: Kinds = "auto",
+        missing: str | Mapping[str | int, str] = "unobserved",
+        unseen: Literal["error", "other"] = "error",
         dtype: str = "float32",
         tensorboard: str | os.PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -219,6 +232,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.validation_masks = validation_masks
         self.evaluation_masks = evaluation_masks
         self.columns = columns
+        self.missing = missing
+        self.unseen = unseen
         self.dtype = dtype
         self.tensorboard = tensorboard
         self.random_state = random_state
@@ -247,8 +262,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             y: not used.
             X_valid: rows to choose the epoch by; unless told, ``validation_fraction`` of X.
             resume_from: a folder in which the state of training is kept as it goes, to go on from exactly, with the
-                same rows and parameters (``max_epochs`` and ``max_seconds`` may grow, unless patience has ended it); in the end, it holds
-                the model. Nothing there: training starts. Finished: the model is loaded.
+                same rows and parameters (``max_epochs`` and ``max_seconds`` may grow, unless patience has ended it);
+                in the end, it holds the model. Nothing there: training starts. Finished: the model is loaded.
         """
         return self._fit(X, X_valid, None if resume_from is None else Path(resume_from))
 
@@ -265,17 +280,19 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         What ``after_epoch`` raises ends training, and is raised.
         """
         self._validate_params()
-        table = Table.of(X)
-        valid_table = None if X_valid is None else Table.of(X_valid)
-        _check_feature_names(self, X, reset=True)
+        without = dropped(self.columns)
+        table = Table.of(X, without)
+        valid_table = None if X_valid is None else Table.of(X_valid, without, len(table.columns))
+        _check_feature_names(self, table.native(X), reset=True)
         self.n_features_in_ = len(table.columns)
         together = table if valid_table is None else table.with_rows_of(valid_table)
         try:
-            schema = Schema.infer(together, self.columns)
+            schema = Schema.infer(together, self.columns, missing=self.missing, unseen=self.unseen)
         except DataError:
             raise
         except ValueError as error:
-            raise InvalidParameterError(f"The 'columns' parameter of MADE: {error}") from None
+            name = "missing" if str(error).startswith("'missing'") else "columns"
+            raise InvalidParameterError(f"The '{name}' parameter of MADE: {error}") from None
         codes = schema.encode(table)
         valid = None if valid_table is None else schema.encode(valid_table)
         go_on = folder is not None and not overwrite and is_begun(folder)
@@ -285,6 +302,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             codes, valid = self._split(codes, seed)
         count = 0 if valid is None else len(valid)
         data = Data(rows=len(codes), valid_rows=count, sha256=data_digest(codes, valid))
+        if before is not None and before.config.data == data:
+            schema = before.schema  # a later version may infer more of the same values, such as points among them
         config = new_config(self._stored_parameters(seed, schema), seed, schema, _container(table), data)
         self._template: Table | None = table.template()
         if folder is not None and before is not None:
@@ -293,6 +312,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             if before.finished and not (grown and state is not None):
                 self._state = state
                 return self._take(before)
+        check_memory(config)
         network = config.network().to(self.device)
         try:
             if self.bias == "independent" and state is None:
@@ -392,8 +412,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         named = [given] if isinstance(given, (str, numbers.Integral)) else given
         flags = None if given is None else np.isin(np.arange(self.n_features_in_), [self._place(c) for c in named])
         network = self.model_.network
-        answer = log_prob(network, codes, given=flags, masks=self._masks(), segments=self._segments())
-        return answer.cpu().numpy()
+        question, answers = Question.ask(network, codes, flags), []
+        for block in blocks(len(codes)):
+            with counted_from(block.start):
+                answers.append(log_prob(network, question[block], masks=self._masks(), segments=self._segments()))
+        return torch.cat(answers).cpu().numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
@@ -405,7 +428,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         *,
         given: Mapping[Any, Any] | Any = None,
         temperature: float = 1.0,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> Any:
         """New rows, in the kind of container that the model was fitted on.
 
@@ -413,7 +436,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             n_samples: how many; for each row, if ``given`` is rows.
             given: the values of some columns, ``{column: value}``; or rows, NaN where a value is to be drawn.
             temperature: below 1 nearer to the most likely values, above 1 farther from them.
-            random_state: the seed; that of the model unless told.
+            random_state: the seed, or torch's random numbers to go on with; that of the model unless told.
         """
         check_is_fitted(self, "model_")
         if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral) or n_samples < 1:
@@ -428,8 +451,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         elif given is not None:
             known = self._codes(self._table(given))
         known = known.repeat(n_samples, axis=0)
-        generator = self._generator(random_state)
-        return self._give(self._draw(known, generator, temperature))
+        return self._give(draw(self._ensemble(), known, self._generator(random_state), temperature))
 
     def impute(
         self,
@@ -437,7 +459,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         *,
         n_draws: int = 1,
         strategy: Literal["sample", "mode", "mean"] = "sample",
-        random_state: int | np.random.RandomState | None = None,
+        return_uncertainty: bool = False,
+        random_state: RandomState = None,
     ) -> Any:
         """The rows, with their holes filled and everything else as it was.
 
@@ -446,7 +469,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             n_draws: how many times; more than one gives an array with a leading axis, or a list of frames.
             strategy: ``"sample"`` draws all holes of a row together; ``"mode"`` takes the most likely value of each
                 given what is observed; ``"mean"`` the expected value, where columns are numeric.
-            random_state: the seed; that of the model unless told.
+            return_uncertainty: give back also how sure each filled entry is, a :class:`made.imputation.Uncertainty`.
+            random_state: the seed, or torch's random numbers to go on with; that of the model unless told.
         """
         table = self._table(X)
         codes = self._codes(table)
@@ -454,23 +478,19 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             raise ValueError(f"'strategy' should be one of sample, mode, mean, not {strategy!r}.")
         if isinstance(n_draws, bool) or not isinstance(n_draws, numbers.Integral) or n_draws < 1:
             raise ValueError(f"'n_draws' should be a whole number, at least 1, not {n_draws!r}.")
-        schema = self.model_.schema
-        if strategy != "sample":
-            if n_draws > 1:
-                raise ValueError(f"'n_draws' is {n_draws}, but strategy {strategy!r} has only one answer.")
-            return schema.fill(table, self._fill(codes, strategy))
-        holes = np.isnan(codes)
-        some, generator = holes.any(axis=1), self._generator(random_state)
-        filled = []
-        for _ in range(n_draws):
-            whole = codes.copy()
-            whole[some] = self._draw(codes[some], generator, one_by_one=True)
-            filled.append(schema.fill(table, whole))
+        if strategy != "sample" and n_draws > 1:
+            raise ValueError(f"'n_draws' is {n_draws}, but strategy {strategy!r} has only one answer.")
+        schema, ensemble = self.model_.schema, self._ensemble()
+        generator = self._generator(random_state) if strategy == "sample" else None
+        several = fill(ensemble, codes, strategy, draws=n_draws, generator=generator)
+        filled: Any = [schema.fill(table, each) for each in several]
         if n_draws == 1:
-            return filled[0]
-        if isinstance(filled[0], np.ndarray):
-            return np.stack(filled)
-        return torch.stack(filled) if isinstance(filled[0], torch.Tensor) else filled
+            filled = filled[0]
+        elif isinstance(filled[0], (np.ndarray, torch.Tensor)):
+            filled = np.stack(filled) if isinstance(filled[0], np.ndarray) else torch.stack(filled)
+        if not return_uncertainty:
+            return filled
+        return filled, uncertainty(ensemble, codes, several if n_draws > 1 else several[0])
 
     def transform(self, X: Any) -> Any:
         """The rows, with the most likely value in each hole: ``impute(X, strategy="mode")``."""
@@ -487,12 +507,108 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         Returns:
             An array of shape (rows, values), the values in the order of :meth:`classes`.
         """
-        check_is_fitted(self, "model_")
-        d = self.n_features_in_ - 1 if target is None else self._place(target)
+        d, codes = self._asked(X, target)
         classes = self.classes(d)
-        codes = self._codes(self._table(X, lacks=d), ignore=d)
-        parts = [each.probabilities(len(classes)) for _, each in self._predictions(codes, d)]
-        return torch.cat(parts).cpu().numpy()
+        answer = np.empty((len(codes), len(classes)), dtype=self.dtype)
+        for which, each in predictions(self._ensemble(), codes, d):
+            answer[which.cpu().numpy()] = each.probabilities(len(classes)).cpu().numpy()
+        return answer
+
+    def predict(self, X: Any, target: Any = None) -> NDArray[Any]:
+        """The most likely value of a column, given what is observed of the others; of numbers, the expected one.
+
+        Arguments:
+            X: the rows; what they have in the column itself is not looked at, and a frame may lack it.
+            target: the column, by name or number; the last unless told.
+        """
+        d, codes = self._asked(X, target)
+        field, found = self.model_.schema.fields[d], forecast(self._ensemble(), codes, d, ())
+        if found.probabilities.shape[1]:
+            return np.asarray(self.classes(d)[found.probabilities.argmax(axis=1)])
+        return found.mean if field.temporal is None else field.decode(found.mean, "text")[0]
+
+    def predict_quantiles(
+        self, X: Any, target: Any = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> NDArray[np.float64]:
+        """The values that a column of numbers does not exceed with some probabilities, given what else is observed.
+
+        Arguments:
+            X: the rows; what they have in the column itself is not looked at, and a frame may lack it.
+            target: the column, by name or number; the last unless told.
+            quantiles: the probabilities.
+
+        Returns:
+            An array of shape (rows, quantiles); dates are seconds since the beginning of 1970.
+        """
+        if not all(0 <= each <= 1 for each in quantiles):
+            raise ValueError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
+        d, codes = self._asked(X, target)
+        if self.model_.schema.fields[d].kind != "numeric":
+            raise QuestionError(
+                f"column {self.model_.schema.names[d]!r} is not numeric and has no quantiles: ask for predict_proba."
+            )
+        return forecast(self._ensemble(), codes, d, quantiles).quantiles
+
+    def denoise(
+        self,
+        X: Any,
+        error: float = 0.05,
+        *,
+        column_error: Mapping[Any, float] | None = None,
+        strategy: Literal["mode", "mean"] = "mode",
+        return_uncertainty: bool = False,
+        random_state: RandomState = None,
+    ) -> Any:
+        """The rows as they were before some of their entries went wrong; :mod:`made.denoising` has the formulas.
+
+        A wrong entry of a column with a list of values is any other of them; a wrong number is a draw from the column's
+        marginal. Holes stay holes.
+
+        Arguments:
+            X: the noisy rows.
+            error: the probability that an entry is wrong.
+            column_error: the same for some columns, by name or number.
+            strategy: ``"mode"`` for the most likely row; ``"mean"`` for what is expected of each entry by itself: a
+                mean of numbers, otherwise the most likely value.
+            return_uncertainty: give back also how sure that is, a :class:`made.denoising.Denoised`: the probability
+                that each entry was wrong, and whether it is exact, a local optimum, or an estimate with its error.
+            random_state: the seed, or torch's random numbers to go on with; that of the model unless told.
+        """
+        table = self._table(X)
+        if strategy not in ("mode", "mean"):
+            raise ValueError(f"'strategy' should be mode or mean, not {strategy!r}.")
+        errors = np.full(self.n_features_in_, error, dtype=np.float64)
+        for column, chance in (column_error or {}).items():
+            errors[self._place(column)] = chance
+        if not ((errors >= 0) & (errors < 1)).all():
+            wrong = errors[~((errors >= 0) & (errors < 1))][0]
+            raise QuestionError(f"'error' should be a probability, at least 0 and below 1, not {wrong:g}.")
+        codes, expected = self._codes(table), strategy == "mean"
+        clean = denoise(self._ensemble(), codes, errors, expected=expected, generator=self._generator(random_state))
+        rows = put_back(self.model_.schema, table, clean)
+        return (rows, clean) if return_uncertainty else rows
+
+    def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
+        """The probability of a condition, given another: ``"income > 50 and job = 'fixed' | age < 30"``.
+
+        It is exact where columns are discrete or one of them has a range, and an estimate with its standard error
+        otherwise: the answer says which. :mod:`made.language` says what can be asked.
+
+        Arguments:
+            condition: the condition; after a ``|``, what is given.
+            samples: how many paths an estimate takes.
+            random_state: the seed, or torch's random numbers to go on with; that of the model unless told.
+        """
+        check_is_fitted(self, "model_")
+        return probability(
+            self.model_.network,
+            self.model_.schema.fields,
+            condition,
+            masks=self._masks(),
+            segments=self._segments(),
+            samples=samples,
+            generator=self._generator(random_state),
+        )
 
     def classes(self, target: Any = None) -> NDArray[Any]:
         """The values of a binary or categorical column, in order; of the last column unless told."""
@@ -503,7 +619,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                 f"column {field.name!r} is numeric and has no list of values: name a 'target' that is binary or "
                 "categorical, or fill the column by impute(X, strategy='mean')."
             )
-        return np.array(field.values)
+        return np.array(field.labels())
 
     def surprise(self, X: Any) -> Any:
         """What each entry adds to the oddness of its row: -log p(x_d | x_<d), the mean over masks; NaN for a hole.
@@ -516,11 +632,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         network, total = self.model_.network, np.zeros(codes.shape)
         masks = network.connectivities.numbers(self._masks())
         with torch.no_grad():
-            for begin in range(0, len(codes), ROWS_AT_A_TIME):
-                question = Question.ask(network, codes[begin : begin + ROWS_AT_A_TIME])
+            for block in blocks(len(codes)):
+                question = Question.ask(network, codes[block])
                 for connectivity, flags in (one for number in masks for one in self._passes(number)):
                     factors = log_conditionals(network, question, connectivity).cpu().numpy()
-                    total[begin : begin + len(question)] -= factors if flags is None else np.where(flags, factors, 0)
+                    total[block] -= factors if flags is None else np.where(flags, factors, 0)
         total = np.where(np.isnan(codes), np.nan, total / len(masks)).astype(self.dtype)
         return table.put_numbers(total, self.model_.schema.names)
 
@@ -561,7 +677,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _generator(self, random_state: int | np.random.RandomState | None) -> torch.Generator:
+    def _generator(self, random_state: RandomState) -> torch.Generator:
+        if isinstance(random_state, torch.Generator):
+            return random_state
         chosen = self.random_state if random_state is None else random_state
         seed = int(check_random_state(chosen).randint(2**31 - 1))
         return torch.Generator(self.model_.network.c.device).manual_seed(seed)
@@ -569,9 +687,15 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def _stored_parameters(self, seed: int, schema: Schema) -> dict[str, Any]:
         """The parameters as JSON has them."""
         parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        if isinstance(self.columns, Mapping):  # JSON has no numbers as keys
-            kinds = {key if isinstance(key, str) else schema.names[key]: kind for key, kind in self.columns.items()}
-            parameters["columns"] = _plain(kinds)
+        names = {place: name for name, place in schema.dropped.items()}
+        names |= dict(
+            zip((d for d in range(len(schema.names) + len(names)) if d not in names), schema.names, strict=True)
+        )
+        for parameter in ("columns", "missing"):  # JSON has no numbers as keys
+            told = getattr(self, parameter)
+            if isinstance(told, Mapping):
+                named = {key if isinstance(key, str) else names[key]: each for key, each in told.items()}
+                parameters[parameter] = _plain(named)
         return parameters | {"random_state": seed}
 
     def _recipe(self, config: Config) -> Recipe:
@@ -599,6 +723,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         family = self.model_.network.connectivities
         return self.evaluation_masks if family.masks is None and not family.single else None
 
+    def _ensemble(self) -> Ensemble:
+        return Ensemble(self.model_.network, self._masks(), self._segments())
+
     def _segments(self) -> int:
         return min(self.segments, self.n_features_in_)
 
@@ -607,15 +734,21 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
     def _table(self, X: Any, lacks: int | None = None) -> Table:
         check_is_fitted(self, "model_")
-        table = Table.of(X)
+        table = self.model_.schema.table(X)
         name = None if lacks is None else self.model_.schema.names[lacks]
         if name is not None and table.names is not None and name not in table.names:
             return table.with_empty_column(name)
         try:
-            _check_feature_names(self, X, reset=False)
+            _check_feature_names(self, table.native(X), reset=False)
         except ValueError as error:
             raise DataError(str(error)) from None
         return table
+
+    def _asked(self, X: Any, target: Any) -> tuple[int, NDArray[np.float64]]:
+        """The number of a column, and rows as codes, whatever they have there."""
+        check_is_fitted(self, "model_")
+        d = self.n_features_in_ - 1 if target is None else self._place(target)
+        return d, self._codes(self._table(X, lacks=d), ignore=d)
 
     def _codes(self, table: Table, ignore: int | None = None) -> NDArray[np.float64]:
         return self.model_.schema.encode(table, ignore=ignore)
@@ -630,48 +763,6 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         if not whole or not -len(names) <= column < len(names):
             raise QuestionError(f"a column is a name or a number from 0 to {len(names) - 1}, not {column!r}.")
         return int(column) % len(names)
-
-    def _draw(
-        self,
-        known: NDArray[np.float64],
-        generator: torch.Generator,
-        temperature: float = 1.0,
-        *,
-        one_by_one: bool = False,
-    ) -> NDArray[np.float64]:
-        """Rows with NaN drawn. Rows that lack many different things share one ordering, for speed (``one_by_one``)."""
-        drawn = known.copy()
-        count = np.isnan(known).sum(axis=1)
-        apart = one_by_one and self.model_.network.connectivities.any_order
-        for which, asked_last in [(count == 1, True), (count > 1, False)] if apart else [(count > 0, True)]:
-            places = np.flatnonzero(which)
-            for begin in range(0, len(places), ROWS_AT_A_TIME):
-                some = places[begin : begin + ROWS_AT_A_TIME]
-                rows = sample(
-                    self.model_.network,
-                    known=known[some],
-                    masks=self._masks(),
-                    temperature=temperature,
-                    segments=self._segments(),
-                    asked_last=asked_last,
-                    generator=generator,
-                )
-                drawn[some] = np.where(np.isnan(known[some]), rows.cpu().numpy(), known[some])
-        return drawn
-
-    def _fill(self, codes: NDArray[np.float64], strategy: str) -> NDArray[np.float64]:
-        filled, hole = codes.copy(), np.isnan(codes)
-        for d, kind in enumerate(self.model_.schema.columns):
-            places = np.flatnonzero(hole[:, d])
-            for which, prediction in self._predictions(codes[places], d):
-                values = prediction.mode() if strategy == "mode" else prediction.mean()
-                filled[places[which], d] = kind.outer(values).cpu().numpy()
-        return filled
-
-    def _predictions(self, codes: NDArray[np.float64], d: int) -> Iterator[tuple[slice, Prediction]]:
-        for begin in range(0, len(codes), ROWS_AT_A_TIME):
-            which = slice(begin, begin + ROWS_AT_A_TIME)
-            yield which, predict(self.model_.network, codes[which], d, masks=self._masks(), segments=self._segments())
 
     def _give(self, codes: NDArray[np.float64]) -> Any:
         """Codes as a table of the kind that the model was fitted on."""

@@ -1,41 +1,30 @@
-"""What one column of a person's table is, and its values as the codes that a network takes.
+"""The values of one column of a person's table as the codes that a network takes, and codes as values.
 
 A binary column's code is 0 or 1, a categorical one's 0, ..., k - 1, a number stands for itself, and NaN is what was not
-observed.
+observed. Where what is missing is a value of its own, it has a code, too: one more category, or infinity among numbers.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from made.columns import Binary, Categorical, Column
+from made.dates import DAY, in_text, seconds_in
 from made.errors import DataError
-from made.numeric import Numeric
+from made.facts import OTHER, Facts, Kind
 from made.table import Dtype, Values, holes
 
 __all__ = ["Field", "Kind", "fitting", "number_in", "typed"]
 
-Kind: TypeAlias = Literal["binary", "categorical", "numeric"]
-
-TYPES: dict[str, tuple[type, ...]] = {"text": (str,), "bool": (bool,), "int": (int,), "float": (float, int)}
-
 
 @dataclass(frozen=True)
-class Field:
-    """One column: its name, its kind, and what its codes stand for.
-
-    Arguments:
-        name: of the column.
-        kind: ``"binary"``, ``"categorical"`` or ``"numeric"``.
-        values: what the codes 0, 1, ... stand for; none if numeric.
-        location, scale, step: of a numeric column, see :class:`made.numeric.Numeric`.
-        dtype: how values are given back: ``"float"``, ``"int"``, ``"bool"`` or ``"text"``.
+class Field(Facts):
+    """One column: what is known of it, and values to codes and back.
 
     Example:
         >>> field = Field("grade", "categorical", ("low", "mid", "high"), dtype="text")
@@ -45,79 +34,15 @@ class Field:
         (array(['high', None], dtype=object), 'text')
     """
 
-    name: str
-    kind: Kind
-    values: tuple[str | float | int | bool, ...] = ()
-    location: float = 0.0
-    scale: float = 1.0
-    step: float = 0.0
-    dtype: Dtype = "float"
-
-    def __post_init__(self) -> None:
-        """Everything is checked, because it may come from a file."""
-        if not isinstance(self.name, str):
-            raise DataError(f"'name' should be text, not {self.name!r}.")
-        for key, choices in (("kind", ("binary", "categorical", "numeric")), ("dtype", tuple(TYPES))):
-            if not isinstance(getattr(self, key), str) or getattr(self, key) not in choices:
-                raise self._wrong(key, f"one of {', '.join(choices)}")
-        for key in ("location", "scale", "step"):
-            value = getattr(self, key)
-            if type(value) not in (int, float) or not _is_finite(value):
-                raise self._wrong(key, "a finite number")
-            object.__setattr__(self, key, float(value))
-        if self.scale <= 0 or self.step < 0:
-            raise self._wrong("scale", "above 0") if self.scale <= 0 else self._wrong("step", "at least 0")
-        if not isinstance(self.values, tuple):
-            raise self._wrong("values", "a tuple")
-        for value in self.values:
-            if type(value) not in TYPES[self.dtype] or value == "" or not (isinstance(value, str) or _is_finite(value)):
-                raise DataError(f"'values' of column {self.name!r} should be of type {self.dtype}, not {value!r}.")
-        if self.dtype == "float":
-            object.__setattr__(self, "values", tuple(map(float, self.values)))
-        if len(set(self.values)) != len(self.values):
-            raise self._wrong("values", "different from each other")
-        if self.kind == "numeric" and (self.values or self.dtype not in ("int", "float")):
-            raise DataError(f"Column {self.name!r} is numeric: its 'values' should be (), its 'dtype' int or float.")
-        if self.kind != "numeric" and (len(self.values) < 1 or (self.kind == "binary") > (len(self.values) == 2)):
-            raise self._wrong("values", "two" if self.kind == "binary" else "at least one")
-
-    def _wrong(self, key: str, allowed: str) -> DataError:
-        shown = repr(getattr(self, key))
-        return DataError(f"'{key}' of column {self.name!r} should be {allowed}, not {shown[:200]}.")
-
-    def column(self, signed: bool = True) -> Column:
-        """The kind of column that the network takes; ``signed`` is for :class:`made.Binary`."""
-        if self.kind == "numeric":
-            return Numeric(self.location, self.scale, self.step)
-        return Binary(signed) if self.kind == "binary" else Categorical(len(self.values))
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as what JSON can hold."""
-        return {**asdict(self), "values": list(self.values)}
-
-    @classmethod
-    def from_json(cls, content: Any) -> Field:
-        """What :meth:`to_json` gave. Nothing else is taken."""
-        keys = {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or set(content) != keys:
-            found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
-            raise DataError(f"A column should have the keys {', '.join(sorted(keys))}, not {found[:200]}.")
-        if not isinstance(content["values"], list):
-            raise DataError(f"'values' of column {content['name']!r} should be a list.")
-        return cls(**{**content, "values": tuple(content["values"])})
-
     def encode(self, values: Values, dtype: Dtype, label: str) -> NDArray[np.float64]:
         """A plain column as codes. Shapes: (rows,) to (rows,)."""
         hole = holes(values)
+        values, dtype = self._in_own_terms(values, dtype, label)
         if self.kind == "numeric":
-            if values.dtype == object:
-                seen = np.flatnonzero(~hole).tolist()
-                row = next((row for row in seen if number_in(values[row], False) is None), seen[0])
-                raise DataError(
-                    f"row {row}, {label}: {values[row]!r} is text, where the model has numbers: give a number, or NaN "
-                    "for 'not observed'."
-                )
-            return self._on_steps(values, label)
+            self._check_numbers(values, label)
+            codes = values.astype(np.float64)
+            codes[hole] = math.inf if self.missing else np.nan
+            return codes
         if values.dtype == object:
             known: dict[Any, float] = {None: np.nan}
             known |= {text: self._code_of_text(text) for text in dict.fromkeys(values[~hole].tolist())}
@@ -128,9 +53,10 @@ class Field:
             codes = np.full(len(values), -1.0)
             if len(keys):
                 codes = np.where(keys[place] == values, order[place], -1.0)
-            codes[hole] = np.nan
-        if (codes < 0).any():
+        codes[hole] = len(self.values) if self.missing else np.nan
+        if (codes < 0).any() and not self.other:
             raise self._unseen(values, dtype, int(np.flatnonzero(codes < 0)[0]), label)
+        codes[codes < 0] = len(self.values) + self.missing
         return codes
 
     def decode(self, codes: NDArray[np.float64], dtype: Dtype = "none") -> tuple[Values, Dtype]:
@@ -140,8 +66,8 @@ class Field:
         """
         hole = np.isnan(codes)
         if self.kind == "numeric":
-            values: Values = np.rint(codes) if self.dtype == "int" else codes.copy()
-            return values, fitting(values[~hole], dtype, self.dtype)
+            values: Values = np.where(np.isinf(codes), np.nan, np.rint(codes) if self.dtype == "int" else codes)
+            return self._given_back(values, dtype)
         categories, family = self._categories(dtype)
         places = np.where(hole, 0, codes).astype(np.intp)
         wrong = ~hole & ((places != codes) | (places < 0) | (places >= len(categories)))
@@ -152,9 +78,55 @@ class Field:
         values[hole] = None if family == "text" else np.nan
         return values, family
 
+    def _in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
+        """Dates that are written as text are dates, or the other way round, as this column has them."""
+        seen = np.flatnonzero(~holes(values)).tolist()
+        temporal = dtype in ("date", "datetime")
+        if not seen or (temporal and self.temporal):
+            return values, dtype
+        if temporal and self.dtype == "text":
+            return in_text(values, "date" if dtype == "date" else "datetime"), "text"
+        has, wants = "a date" if temporal else "text" if dtype == "text" else "a number", "numbers"
+        row: int | None = None
+        if self.temporal:
+            wants, row = "dates, such as 2024-03-01", seen[0]
+            if dtype == "text":
+                known = {text: seconds_in([text]) for text in dict.fromkeys(values[seen].tolist())}
+                row = next((row for row in seen if known[values[row]] is None), None)
+                if row is None:
+                    found = np.full(len(values), np.nan)
+                    found[seen] = [each[0][0] for text in values[seen].tolist() if (each := known[text]) is not None]
+                    return found, self.dtype
+        elif temporal:
+            row = seen[0]
+        elif self.kind == "numeric" and dtype == "text":
+            row = next((row for row in seen if number_in(values[row], False) is None), seen[0])
+        if row is not None:
+            value = in_text(values[row : row + 1], "datetime")[0] if temporal else values.tolist()[row]
+            raise DataError(
+                f"row {row}, {label}: {value!r} is {has}, where the model has {wants}: give what it was fitted on, or "
+                "NaN for 'not observed'."
+            )
+        return values, dtype
+
+    def _given_back(self, values: Values, dtype: Dtype) -> tuple[Values, Dtype]:
+        """Numbers, and the family asked for if they are of it, or text if they are dates."""
+        if self.temporal is None:
+            return values, fitting(values[~np.isnan(values)], dtype, self.dtype)
+        if dtype == "text":
+            return in_text(values, self.temporal), "text"
+        return values, "datetime" if dtype == "datetime" else self.dtype
+
     def _categories(self, dtype: Dtype) -> tuple[Values, Dtype]:
-        """The values in the order of their codes, as a plain column of family ``dtype`` if they can be."""
-        if (self.dtype == "text") == (dtype == "text") or dtype == "none":
+        """What the codes stand for, in order, as a plain column of family ``dtype`` if it can be."""
+        values, family = self._known(dtype)
+        more: list[Any] = [None if family == "text" else np.nan] * self.missing + [OTHER] * (self.other > 0)
+        return np.concatenate([values, np.array(more, dtype=values.dtype)]), family
+
+    def _known(self, dtype: Dtype) -> tuple[Values, Dtype]:
+        if self.temporal:
+            return self._given_back(np.array(self.values, dtype=np.float64), dtype)
+        if (self.dtype == "text") == (dtype == "text") or dtype == "none" or self.other:
             values = np.array(self.values, dtype=object if self.dtype == "text" else np.float64)
             return values, self.dtype if self.dtype == "text" else fitting(values, dtype, self.dtype)
         if dtype == "text":
@@ -188,33 +160,34 @@ class Field:
         number = number_in(text, False)
         return float(self.values.index(number)) if number in self.values else -1.0
 
-    def _on_steps(self, values: Values, label: str) -> NDArray[np.float64]:
-        if self.step:
-            steps = (values - self.location) / self.step
-            off = np.abs(steps - np.rint(steps)) >= 1e-6 * (1 + np.abs(steps))  # NaN is not
-            if off.any():
-                row = int(np.flatnonzero(off)[0])
-                raise DataError(
-                    f"row {row}, {label}: {values[row]:g} is not among the values in steps of {self.step:g} that the "
-                    "model was fitted on: round it, or give NaN for 'not observed'."
-                )
-        return values.astype(np.float64)
-
-    def _unseen(self, values: Values, dtype: Dtype, row: int, label: str) -> DataError:
-        value = typed(values[row : row + 1], dtype)[0]
-        shown = ", ".join(map(repr, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
-        remedy = f", or fit with columns={{{self.name!r}: 'numeric'}}" if self.dtype in ("int", "float") else ""
-        return DataError(
-            f"row {row}, {label}: {value!r} is not among the known values ({shown}): give one of them, or NaN for "
-            f"'not observed'{remedy}."
+    def _check_numbers(self, values: Values, label: str) -> None:
+        """Refuse a number that is not a step, or that is below the least one; NaN is neither."""
+        steps = (values - self.origin) / self.step if self.step else np.zeros(len(values))
+        off = np.abs(steps - np.rint(steps)) >= 1e-6 * (1 + np.abs(steps))
+        below = np.zeros(len(values), dtype=np.bool_) if self.low is None else values < self.low
+        if not (off | below).any():
+            return
+        row = int(np.flatnonzero(off | below)[0])
+        if below[row]:
+            raise DataError(
+                f"row {row}, {label}: {self.shown(values[row])} is below {self.low:g}, as no value was that the model "
+                f"was fitted on: give NaN for 'not observed', or fit with columns={{{self.name!r}: 'real'}}."
+            )
+        steps_of = "whole days" if self.temporal and self.step == DAY else f"steps of {self.step:g}"
+        raise DataError(
+            f"row {row}, {label}: {self.shown(values[row])} is not among the values in {steps_of} that the model was "
+            "fitted on: round it, or give NaN for 'not observed'."
         )
 
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer too large for a float
-        return False
+    def _unseen(self, values: Values, dtype: Dtype, row: int, label: str) -> DataError:
+        value = self.shown(values[row]) if self.temporal else repr(typed(values[row : row + 1], dtype)[0])
+        known = [self.shown(float(each)) if self.temporal else repr(each) for each in self.values[:10]]
+        remedy = "" if self.dtype == "bool" else f", or fit with columns={{{self.name!r}: 'numeric'}}"
+        return DataError(
+            f"row {row}, {label}: {value} is not among the known values ({', '.join(known)}"
+            f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for 'not observed'"
+            f"{', or fit with unseen=' + repr('other') if self.dtype == 'text' else remedy}."
+        )
 
 
 def _text(value: str | float) -> str:

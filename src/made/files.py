@@ -29,10 +29,31 @@ from pyarrow import csv, parquet
 from made.arrays import CHUNK, archive_of, check_size, foreign, limit_bytes, read_npy, read_npz
 from made.errors import DataError
 
-__all__ = ["atomic", "limit_bytes", "read", "shapes", "write"]
+__all__ = [
+    "NULLS",
+    "as_array",
+    "as_table",
+    "as_text",
+    "atomic",
+    "check_names",
+    "check_types",
+    "check_utf8",
+    "decoded_bytes",
+    "is_text",
+    "kind_of",
+    "limit_bytes",
+    "name_row",
+    "open_file",
+    "read",
+    "shapes",
+    "standard_input",
+    "suffix_of",
+    "write",
+    "write_csv",
+]
 
 _BLOCK = 1 << 26  # of a CSV file that is parsed at once; no row may be longer
-_NULLS = csv.ConvertOptions().null_values  # what pyarrow takes for null: nothing, NA, NaN, null, ...
+NULLS = csv.ConvertOptions().null_values  # what pyarrow takes for null: nothing, NA, NaN, null, ...
 
 
 def read(source: str | Path) -> pa.Table | NDArray[Any]:
@@ -46,21 +67,19 @@ def read(source: str | Path) -> pa.Table | NDArray[Any]:
     or truth values.
     """
     if str(source) == "-":
-        content = _standard_input()
-        magics = {b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz"}
-        first = content.getvalue()[:8]
-        kind = next((kind for magic, kind in magics.items() if first.startswith(magic)), ".csv")
-        return _read(content, "standard input", kind, None)
+        content = io.BytesIO()
+        standard_input(content)
+        return _read(content, "standard input", kind_of(content.getvalue()[:8]), None)
     found = re.fullmatch(r"(.+\.npz):(.*)", str(source), flags=re.I | re.S)
     path, key = (Path(found[1]), found[2]) if found else (Path(source), None)
-    kind = _suffix(path)
-    with _open(path) as handle:
+    kind = suffix_of(path)
+    with open_file(path) as handle:
         return _read(handle, repr(str(path)), kind, key)
 
 
 def shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
     """The arrays of a .npz file by name, and the shape that each claims to have; none is loaded."""
-    with _open(Path(path)) as handle, archive_of(handle, repr(str(path))) as archive:
+    with open_file(Path(path)) as handle, archive_of(handle, repr(str(path))) as archive:
         return {key: archive.header(key).shape for key in archive.members}
 
 
@@ -76,15 +95,15 @@ def write(table: pa.Table | NDArray[Any], target: str | Path, *, names: Sequence
     if names is not None and (isinstance(names, str) or len(names) != table.shape[1]):
         raise DataError(f"'names' should be a sequence of {table.shape[1]} names, not {names!r}.")
     if str(target) == "-":
-        _write_csv(_as_table(table, names), sys.stdout.buffer)
+        write_csv(as_table(table, names), sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    path, kind = Path(target), _suffix(Path(target))
-    content = _as_array(table) if kind in (".npy", ".npz") else _as_table(table, names)
+    path, kind = Path(target), suffix_of(Path(target))
+    content = as_array(table) if kind in (".npy", ".npz") else as_table(table, names)
     try:
         with atomic(path) as handle:
             if kind == ".csv":
-                _write_csv(content, handle)
+                write_csv(content, handle)
             elif kind == ".parquet":
                 parquet.write_table(content, handle)
             elif kind == ".npy":
@@ -113,14 +132,16 @@ def atomic(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """What the file's name ends in, if that is known."""
     if (suffix := path.suffix.lower()) not in (".csv", ".parquet", ".npy", ".npz"):
         name = repr(str(path))
         raise DataError(f"{name} should end in .csv, .parquet, .npy or .npz, or be '-' for standard input or output.")
     return suffix
 
 
-def _open(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
+    """The file, to read; what is no file is refused."""
     name = repr(str(path))
     try:
         mode = path.stat().st_mode
@@ -134,8 +155,9 @@ def _open(path: Path) -> BinaryIO:
     return handle
 
 
-def _standard_input() -> io.BytesIO:
-    content, limit = io.BytesIO(), limit_bytes()
+def standard_input(content: BinaryIO) -> None:
+    """Take all of standard input, up to the limit, and go back to its beginning."""
+    limit = limit_bytes()
     if sys.stdin is None:
         raise DataError("standard input is closed.")
     while chunk := sys.stdin.buffer.read(CHUNK):
@@ -143,7 +165,12 @@ def _standard_input() -> io.BytesIO:
         if content.tell() > limit:
             raise DataError(f"standard input has more than the limit of {limit:,} bytes: MADE_MAX_BYTES raises it.")
     content.seek(0)
-    return content
+
+
+def kind_of(first: bytes) -> str:
+    """The suffix that a file with these first bytes should have."""
+    magics = {b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz"}
+    return next((kind for magic, kind in magics.items() if first.startswith(magic)), ".csv")
 
 
 def _read(handle: BinaryIO, name: str, kind: str, key: str | None) -> pa.Table | NDArray[Any]:
@@ -160,7 +187,8 @@ def _read(handle: BinaryIO, name: str, kind: str, key: str | None) -> pa.Table |
     return table
 
 
-def _check_names(names: Sequence[str], name: str) -> None:
+def check_names(names: Sequence[str], name: str) -> None:
+    """Refuse a table without columns, or with two of one name."""
     if twice := [column for column, count in Counter(names).items() if count > 1]:
         raise DataError(f"{name} has {twice[0]!r} more than once in its header: are these the names of its columns?")
     if not names:
@@ -168,7 +196,7 @@ def _check_names(names: Sequence[str], name: str) -> None:
 
 
 def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
-    _check_utf8(handle, name)
+    check_utf8(handle, name)
 
     def parse(columns: list[str] | None = None, quoted: bool = False, threads: bool = True) -> pa.Table:
         # Not through Python: a thread that still reads when the program ends would abort it.
@@ -187,14 +215,14 @@ def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
                 raise DataError(f"{name} has no rows.") from None
             if "straddling" in str(error):
                 raise DataError(f"{name} has a row of more than {_BLOCK:,} bytes: is a quote not closed?") from None
-            table = _name_row(lambda: parse(threads=False), name)
-        _check_names(table.column_names, name)
+            table = name_row(lambda: parse(threads=False), name)
+        check_names(table.column_names, name)
         if table.num_columns == 1 and ";" in table.column_names[0]:
             raise DataError(
                 f"{name} has one column, {table.column_names[0]!r}: are its fields separated by semicolons?"
             )
         texts = [column for column in table.column_names if pa.types.is_string(table[column].type)]
-        texts = [column for column in texts if pc.any(pc.is_in(table[column], pa.array(_NULLS))).as_py()]
+        texts = [column for column in texts if pc.any(pc.is_in(table[column], pa.array(NULLS))).as_py()]
         # A file that quotes every field has "" for a number that is missing.
         others = parse(texts, quoted=True) if texts else table.select([])
         for column in others.column_names:
@@ -203,7 +231,7 @@ def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
         return table
 
 
-def _name_row(parse: Callable[[], pa.Table], name: str) -> pa.Table:
+def name_row(parse: Callable[[], pa.Table], name: str) -> pa.Table:
     """Parse by one thread, which counts rows, so that the error can name the one that is at fault."""
     try:
         return parse()
@@ -215,7 +243,8 @@ def _name_row(parse: Callable[[], pa.Table], name: str) -> pa.Table:
         raise
 
 
-def _check_utf8(handle: BinaryIO, name: str) -> None:
+def check_utf8(handle: BinaryIO, name: str) -> None:
+    """Refuse a file that is not text in UTF-8."""
     decoder, line, chunk = codecs.getincrementaldecoder("utf-8")(), 1, b"first"
     while chunk:
         chunk = handle.read(CHUNK)
@@ -227,41 +256,49 @@ def _check_utf8(handle: BinaryIO, name: str) -> None:
         line += chunk.count(b"\n")
 
 
-def _write_csv(table: pa.Table, handle: BinaryIO) -> None:
-    handle.write((",".join(_quoted(pa.array(table.column_names, pa.large_string())).to_pylist()) + "\n").encode())
+def write_csv(table: pa.Table, handle: BinaryIO, *, header: bool = True) -> None:
+    """Rows of a table as lines, the first of which has the names."""
+    if header:
+        handle.write((",".join(_quoted(pa.array(table.column_names, pa.large_string())).to_pylist()) + "\n").encode())
     null = "" if table.num_columns > 1 else "NA"
     for batch in table.to_batches(max_chunksize=1 << 14):
-        columns = [_as_text(column) for column in batch.columns]
+        columns = [_as_field(column) for column in batch.columns]
         separator = pa.scalar(",", pa.large_string())
         lines = pc.binary_join_element_wise(*columns, separator, null_handling="replace", null_replacement=null)
         handle.write("".join(f"{line}\n" for line in lines.to_pylist()).encode())
 
 
-def _as_text(column: pa.Array) -> pa.Array:
+def as_text(column: pa.Array) -> pa.Array:
+    """Values as text; null and NaN are null, and a real number that is whole does not look like an integer."""
     if pa.types.is_floating(column.type):
         text = pc.cast(pc.if_else(pc.is_nan(column), None, column), pa.large_string())
-        return pc.replace_substring_regex(text, r"^(-?\d+)$", r"\1.0")  # or it would be read as an integer
-    text = pc.cast(column, pa.large_string())
+        return pc.replace_substring_regex(text, r"^(-?\d+)$", r"\1.0")
+    return pc.cast(column, pa.large_string())
+
+
+def _as_field(column: pa.Array) -> pa.Array:
     plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return _quoted(text) if _is_text(plain) else text
+    return _quoted(as_text(column)) if is_text(plain) else as_text(column)
 
 
 def _quoted(text: pa.Array) -> pa.Array:
     """Text as CSV has it: in quotes what has a quote, a comma or a line's end in it, or would be read as null."""
-    must = pc.or_(pc.match_substring_regex(text, '[",\r\n\ufeff]'), pc.is_in(text, pa.array(_NULLS, text.type)))
+    must = pc.or_(pc.match_substring_regex(text, '[",\r\n\ufeff]'), pc.is_in(text, pa.array(NULLS, text.type)))
     quote, nothing = pa.scalar('"', text.type), pa.scalar("", text.type)
     whole = pc.binary_join_element_wise(quote, pc.replace_substring(text, '"', '""'), quote, nothing)
     return pc.if_else(must, whole, text)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _check_types(schema: pa.Schema, name: str) -> None:
+def check_types(schema: pa.Schema, name: str) -> None:
+    """Refuse columns of lists, maps and the like."""
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind) or _is_text(kind)):
+        if not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind) or is_text(kind)):
             raise DataError(f"{name}, column {field.name!r}: {field.type} is not a type of numbers, text or dates.")
 
 
@@ -272,39 +309,45 @@ def _read_parquet(handle: BinaryIO, name: str) -> pa.Table:
         rows = max(file.metadata.num_rows, sum(group.num_rows for group in groups))
         check_size(max(rows * file.metadata.num_columns * 8, sum(group.total_byte_size for group in groups)), name)
         schema = file.schema_arrow
-        _check_types(schema, name)
-        _check_names(schema.names, name)
+        check_types(schema, name)
+        check_names(schema.names, name)
         # A long text that is repeated takes little as one entry of a dictionary, and everything when it is written out.
-        texts = [field.name for field in schema if _is_text(field.type)]
+        texts = [field.name for field in schema if is_text(field.type)]
         table = parquet.ParquetFile(handle, read_dictionary=texts).read()
         table.validate(full=True)
-        total = table.nbytes
-        for chunk in (chunk for column in table.columns for chunk in column.chunks):
-            if pa.types.is_dictionary(chunk.type) and _is_text(chunk.type.value_type):
-                lengths = pc.cast(pc.binary_length(chunk.dictionary), pa.int64())
-                total += pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0
-        check_size(total, name)
+        check_size(decoded_bytes(table), name)
         return table.cast(schema)
 
 
-def _as_table(table: pa.Table | NDArray[Any], names: Sequence[str] | None) -> pa.Table:
+def decoded_bytes(table: pa.Table) -> int:
+    """How many bytes a table takes when the texts of its dictionaries are written out."""
+    total: int = table.nbytes
+    for chunk in (chunk for column in table.columns for chunk in column.chunks):
+        if pa.types.is_dictionary(chunk.type) and is_text(chunk.type.value_type):
+            lengths = pc.cast(pc.binary_length(chunk.dictionary), pa.int64())
+            total += pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0
+    return total
+
+
+def as_table(table: pa.Table | NDArray[Any], names: Sequence[str] | None) -> pa.Table:
+    """A table, with these names if told."""
     if isinstance(table, np.ndarray):
         columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         table = pa.Table.from_arrays(columns, [f"x{index}" for index in range(len(columns))])
     if names is not None:
         table = table.rename_columns(list(names))
-    _check_names(table.column_names, "'table'")
-    _check_types(table.schema, "'table'")
+    check_names(table.column_names, "'table'")
+    check_types(table.schema, "'table'")
     return table
 
 
-def _as_array(table: pa.Table | NDArray[Any]) -> NDArray[Any]:
+def as_array(table: pa.Table | NDArray[Any]) -> NDArray[Any]:
     """Columns side by side, in a type that has room for all; null is NaN."""
     if isinstance(table, np.ndarray):
         if table.dtype.kind != "U":
             return table
     else:
-        _check_names(table.column_names, "'table'")
+        check_names(table.column_names, "'table'")
         kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
         if all(any(is_kind(field.type) for is_kind in kinds) for field in table.schema):
             columns = [column.cast(pa.float64()) if column.null_count else column for column in table.columns]

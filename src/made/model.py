@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ class Config(BaseModel):
     parameters: dict[str, Any]
     columns: list[dict[str, Any]] = Field(min_length=1)
     named: bool
+    dropped: dict[str, int] = {}
     container: str
     digest: str
     data: Data
@@ -65,7 +67,11 @@ class Config(BaseModel):
 
     def schema_(self) -> Schema:
         """The columns of the person's table."""
-        return Schema([ColumnField.from_json(each) for each in self.columns], named=self.named)
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return Schema([ColumnField.from_json(each) for each in self.columns], self.named, self.dropped)
 
     def connectivities(self) -> Connectivities:
         """The family of connectivities."""
@@ -278,6 +284,7 @@ def new_config(parameters: Mapping[str, Any], seed: int, schema: Schema, contain
         "parameters": dict(parameters),
         "columns": [field.to_json() for field in schema.fields],
         "named": schema.named,
+        "dropped": schema.dropped,
         "container": container,
         "data": data,
     }

@@ -10,6 +10,10 @@ below it to half a step above. Both are computed from
 .. math:: \sigma(b) - \sigma(a) = \sigma(b) \sigma(-a) (1 - e^{a - b}),
 
 which loses no digits far out in the tails.
+
+Amounts that range over orders of magnitude are standardised on a curved scale (:mod:`made.transform`), whose slope is
+part of the density. Numbers that are never below some least one have a mixture that is cut off there: what would lie
+below is shared out over the rest, :math:`p(x) / \sum_k \pi_k \sigma((\mu_k - z_\text{low}) / s_k)`.
 """
 
 from __future__ import annotations
@@ -17,22 +21,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from made.columns import Column
+from made.transform import bend, log_slope, unbend
 
 __all__ = ["Numeric"]
 
 # A ten-thousandth of every mixture is spread over logistics that are ever wider, a tail like a power of z: what is far
-# from everything that was seen costs tens of nats, not thousands.
+# from everything that was seen costs tens of nats, not thousands. On a curved scale, one logistic is such a tail.
 WIDE_SCALES = (4.0, 20.0, 100.0, 500.0, 2500.0)
 WIDE_SHARES = (8e-5, 1.6e-5, 3.2e-6, 6.4e-7, 1.6e-7)
+CURVED_WIDE = ((2.0,), (1e-4,))
 
 # The input units beside z itself: where along the values it is, at places where standardised values usually are.
 PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+
+# Standardised values are no farther than this: it has room for its square in single precision.
+FARTHEST = 1e15
+
+FIELDS = ("location", "scale", "step", "curve", "center", "low")
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
 @dataclass(frozen=True)
@@ -45,9 +59,12 @@ class Numeric(Column):
     share of wide logistics that are not learned, :data:`WIDE_SCALES`, for heavy tails.
 
     Arguments:
-        location, scale: what standardises the values, such as median and spread.
-        step: how far apart values are, counted from ``location``; 0 for real numbers.
+        location, scale: what standardises the values (on the curved scale, if it is one), such as median and spread.
+        step: how far apart values are, counted from ``center`` on a curved scale, otherwise from ``location``; 0 for
+            real numbers.
         components: the number of logistics.
+        curve, center: of :mod:`made.transform`; 0 for a straight scale.
+        low: the least value that there can be; one of the steps, if there are steps.
 
     Example:
         >>> kind = Numeric(location=170, scale=10, step=1)
@@ -55,20 +72,32 @@ class Numeric(Column):
         >>> heights = torch.arange(-30.0, 371.0)
         >>> round(kind.log_prob(units, kind.inner(heights)).exp().sum().item(), 4)
         1.0
+        >>> amount = Numeric(location=3, scale=1.5, curve=1.0, low=0.0)
+        >>> amounts = amount.outer(amount.draw(amount.initial().expand(1000, -1), torch.linspace(0, 0.999, 1000)))
+        >>> bool((amounts >= 0).all())
+        True
     """
 
     location: float
     scale: float
     step: float = 0.0
     components: int = 8
+    curve: float = 0.0
+    center: float = 0.0
+    low: float = -math.inf
 
     inputs = 1 + len(PLACES)
 
     def __post_init__(self) -> None:
-        for name, least in (("location", -math.inf), ("scale", math.ulp(0.0)), ("step", 0.0)):
+        leasts = (-math.inf, math.ulp(0.0), 0.0, 0.0, -math.inf)
+        for name, least in zip(FIELDS[:-1], leasts, strict=True):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= least):
                 raise ValueError(f"'{name}' should be a finite number, at least {least:g}, not {value!r}.")
+        if not self.low < math.inf:
+            raise ValueError(f"'low' should be a number, or -inf for none, not {self.low!r}.")
+        if self.step and self._bounded and not self._is_step(torch.tensor(self.low, dtype=torch.float64)).item():
+            raise ValueError(f"'low' should be one of the steps of {self.step:g}, not {self.low:g}.")
         if self.components < 1:
             raise ValueError(f"'components' should be at least 1, not {self.components}.")
 
@@ -78,37 +107,58 @@ class Numeric(Column):
 
     @property
     def allowed(self) -> str:
-        return f"a number in steps of {self.step:g} from {self.location:g}" if self.step else "a finite number"
+        origin = self.center if self.curve else self.location
+        kind = f"a number in steps of {self.step:g} from {origin:g}" if self.step else "a finite number"
+        return f"{kind}, at least {self.low:g}" if self._bounded else kind
+
+    @property
+    def middle(self) -> Tensor:
+        """The value whose standardised value is 0, but for steps."""
+        return self._straight(torch.zeros(1, dtype=torch.float64))
+
+    @property
+    def spread(self) -> float | Tensor:
+        """How much a unit of standardised values is about the middle, in the data's own units."""
+        if not self._curved:
+            return self.scale
+        location, curve = (torch.as_tensor(each, dtype=torch.float64) for each in (self.location, self.curve))
+        spread = torch.as_tensor(self.scale, dtype=torch.float64) / log_slope(location, curve).exp()
+        return spread if isinstance(self.scale, Tensor) else spread.item()
 
     @property
     def family(self) -> object:
-        return Numeric, self.components, self.step > 0
+        return Numeric, self.components, self.step > 0, self.curve > 0, self._bounded
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:
-        fields = [[getattr(kind, name) for kind in kinds] for name in ("location", "scale", "step")]
         together = object.__new__(Numeric)
-        for name, field in zip(("location", "scale", "step"), fields, strict=True):
-            object.__setattr__(together, name, torch.tensor(field, dtype=torch.float64))
+        for name in FIELDS:
+            field = torch.tensor([getattr(kind, name) for kind in kinds], dtype=torch.float64)
+            object.__setattr__(together, name, field)
         object.__setattr__(together, "components", getattr(kinds[0], "components"))  # noqa: B009
         return together
 
     def valid(self, values: Tensor) -> Tensor:
-        if not self._stepped:
-            return values.isfinite()
-        steps = (values.double() - self._like(self.location, values, double=True)) / self._like(self.step, values, True)
-        return values.isfinite() & ((steps - steps.round()).abs() < 1e-3)
+        valid = values.isfinite()
+        if self._stepped:
+            valid &= self._is_step(values)
+        if self._bounded:
+            valid &= values >= self._like(self.low, values)
+        return valid
 
     def inner(self, values: Tensor) -> Tensor:
         double = values.double()
-        return (double - self._like(self.location, double)) / self._like(self.scale, double)
+        if self._curved:
+            double = bend(double, self._like(self.center, double), self._like(self.curve, double))
+        standard = (double - self._like(self.location, double)) / self._like(self.scale, double)
+        return standard.clamp(-FARTHEST, FARTHEST)
 
     def outer(self, values: Tensor) -> Tensor:
-        double = values.double()
+        found = self._straight(values)
         if self._stepped:
-            step = self._like(self.step, double)
-            return self._like(self.location, double) + (double * self._like(self.scale, double) / step).round() * step
-        return self._like(self.location, double) + double * self._like(self.scale, double)
+            origin, step = self._like(self._origin, found), self._like(self.step, found)
+            found = origin + ((found - origin) / step).round() * step
+        return found.clamp(min=self._like(self.low, found)) if self._bounded else found
 
     def encode(self, values: Tensor) -> Tensor:
         z = values.unsqueeze(-1)
@@ -124,19 +174,28 @@ class Numeric(Column):
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         weight, mean, scale = self._components(units)
-        away = values.unsqueeze(-1) - mean
         if self._stepped:
-            width = self._width(values).unsqueeze(-1)
-            above, below = (away + width / 2) / scale, (away - width / 2) / scale
+            below, width = (each.unsqueeze(-1) for each in self._step_of(values))
+            above = below + width
             area = torch.log(-torch.expm1(-width / scale))
-            return torch.logsumexp(weight + F.logsigmoid(above) + F.logsigmoid(-below) + area, dim=-1)
-        t = away / scale
-        density = torch.logsumexp(weight + F.logsigmoid(t) + F.logsigmoid(-t) - scale.log(), dim=-1)
-        # The logarithm in double precision: a scale may be too small, or too large, for the network's own.
-        return density - self._like(self.scale, values, double=True).log().to(values.dtype)
+            parts = F.logsigmoid((above - mean) / scale) + F.logsigmoid((mean - below) / scale) + area
+        else:
+            t = (values.unsqueeze(-1) - mean) / scale
+            parts = F.logsigmoid(t) + F.logsigmoid(-t) - scale.log()
+        log_p = torch.logsumexp(weight + parts, dim=-1)
+        if not self._stepped:
+            # The logarithm in double precision: a scale may be too small, or too large, for the network's own.
+            slope = -self._like(self.scale, values, double=True).log()
+            if self._curved:
+                slope = slope + log_slope(self._unstandard(values), self._like(self.curve, values, double=True))
+            log_p = log_p + slope.to(values.dtype)
+        if self._bounded:
+            low = self._edge(values).unsqueeze(-1)
+            log_p = log_p - torch.logsumexp(weight + F.logsigmoid((mean - low) / scale), dim=-1)
+        return log_p
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        weight, mean, scale = self._components(units)
+        weight, mean, scale = self._cut_off(units)
         share = weight.exp()
         above = share.cumsum(dim=-1)
         chosen = (noise.unsqueeze(-1) >= above[..., :-1]).sum(dim=-1, keepdim=True)
@@ -144,48 +203,151 @@ class Numeric(Column):
         # Where in its component's share the number lies is uniform again.
         eps = torch.finfo(units.dtype).eps
         within = ((noise - above.gather(-1, chosen).squeeze(-1)) / share + 1).clamp(eps, 1 - eps)
-        return self._on_steps(mean + scale * within.logit())
+        return self._on_steps(self._quantile(within, mean, scale, self._edge(units)))
 
     def mode(self, units: Tensor) -> Tensor:
-        """Of the components' means, the one where the density is highest."""
-        means = self._on_steps(self._components(units)[1][..., : self.components].movedim(-1, 0))
-        density = torch.stack([self.log_prob(units, mean) for mean in means])
-        return means.gather(0, density.argmax(dim=0, keepdim=True)).squeeze(0)
+        """Of the components' own modes, the one where the density is highest."""
+        _, mean, scale = (each[..., : self.components] for each in self._components(units))
+        candidates = [mean]
+        if self._curved:
+            # Where the slope of the scale has moved a component's mode; to the bound, if it is as wide as that.
+            stretch = self._like(self.scale, units).unsqueeze(-1) if isinstance(self.scale, Tensor) else self.scale
+            bent = self._unstandard(mean.movedim(-1, 0)).movedim(0, -1).to(units.dtype)
+            candidates.append(mean - 2 * scale * torch.atanh((scale * stretch * bent.tanh()).clamp(-0.99, 0.99)))
+        if self._bounded:
+            low = self._edge(units).unsqueeze(-1)
+            candidates = [torch.maximum(each, low) for each in candidates]
+        places = self._on_steps(torch.cat(candidates, dim=-1).movedim(-1, 0))
+        density = torch.stack([self.log_prob(units, place) for place in places])
+        return places.gather(0, density.argmax(dim=0, keepdim=True)).squeeze(0)
 
     def mean(self, units: Tensor) -> Tensor:
-        weight, mean, _ = self._components(units)
+        """The expected value; on a curved scale that of the components that are learned, without their far tails.
+
+        A tail that is heavy enough has no mean. There, each component's is an integral over its quantiles by 32 nodes,
+        the outermost of which leave out a thousandth on each side.
+        """
+        weight, mean, scale = self._cut_off(units)
+        if self._curved:
+            weight, mean, scale = (each[..., : self.components] for each in (weight, mean, scale))
+            nodes = torch.from_numpy((NODES + 1) / 2).to(units)
+            low = self._edge(units)
+            low = low.unsqueeze(-1).unsqueeze(-1) if low.ndim else low
+            places = self._quantile(nodes, mean.unsqueeze(-1), scale.unsqueeze(-1), low)
+            # Columns last, to be straightened.
+            values = self._straight(places.movedim((-2, -1), (0, 1))).movedim((0, 1), (-2, -1))
+            means = values @ torch.from_numpy(NODE_WEIGHTS / 2).to(values)
+            return self.inner((weight.softmax(dim=-1).to(means) * means).sum(dim=-1)).to(units.dtype)
+        if self._bounded:
+            low = self._edge(units).unsqueeze(-1)
+            t = ((mean - low) / scale).clamp(min=-15)  # far below, what is left of a component has its scale for a mean
+            mean = low + scale * F.softplus(t) / t.sigmoid()
         return (weight.exp() * mean).sum(dim=-1)
+
+    def average(self, weights: Tensor, values: Tensor) -> Tensor:
+        if not self._curved:
+            return super().average(weights, values)
+        return self.inner((weights.double() * self._straight(values)).sum(dim=0)).to(values.dtype)
 
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
         weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
         return torch.cat([weight / temperature, mean, log_scale + math.log(temperature)], dim=-1)
 
-    @property
+    # A field is a number, or, of several columns worked on together, a tensor with one for each.
+
+    @cached_property
     def _stepped(self) -> bool:
         return bool((self.step > 0).all()) if isinstance(self.step, Tensor) else self.step > 0
+
+    @cached_property
+    def _curved(self) -> bool:
+        return bool((self.curve > 0).all()) if isinstance(self.curve, Tensor) else self.curve > 0
+
+    @cached_property
+    def _bounded(self) -> bool:
+        return bool(self.low.isfinite().all()) if isinstance(self.low, Tensor) else math.isfinite(self.low)
+
+    @property
+    def _origin(self) -> float | Tensor:
+        """Where steps are counted from."""
+        return self.center if self._curved else self.location
 
     def _like(self, field: float | Tensor, values: Tensor, double: bool = False) -> Tensor:
         return torch.as_tensor(field, dtype=torch.float64 if double else values.dtype, device=values.device)
 
+    def _is_step(self, values: Tensor) -> Tensor:
+        steps = (values.double() - self._like(self._origin, values, True)) / self._like(self.step, values, True)
+        return (steps - steps.round()).abs() < 1e-3
+
+    def _unstandard(self, values: Tensor) -> Tensor:
+        """Standardised values as they were before, on the curved scale if it is one, in double precision."""
+        double = values.double()
+        return self._like(self.location, double) + double * self._like(self.scale, double)
+
+    def _straight(self, values: Tensor) -> Tensor:
+        """Values of the table that need not be steps."""
+        found = self._unstandard(values)
+        if self._curved:
+            found = unbend(found, self._like(self.center, found), self._like(self.curve, found))
+        return found
+
+    def _step_of(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the step of each standardised value begins, and how wide it is there."""
+        if not self._curved:
+            width = self._width(values)
+            return values - width / 2, width
+        found, half = self.outer(values), self._like(self.step, values, double=True) / 2
+        below, above = self.inner(found - half), self.inner(found + half)
+        return below.to(values.dtype), (above - below).to(values.dtype)
+
+    def _edge(self, units: Tensor) -> Tensor:
+        """The least standardised value; half a step below the least one, if there are steps."""
+        return self._least.to(device=units.device, dtype=units.dtype)
+
+    @cached_property
+    def _least(self) -> Tensor:
+        low, step = (torch.as_tensor(field, dtype=torch.float64) for field in (self.low, self.step))
+        return self.inner(low - step / 2)
+
     def _width(self, values: Tensor) -> Tensor:
-        """A step, of standardised values."""
+        """A step, of standardised values on a straight scale."""
         return self._like(self.step, values) / self._like(self.scale, values)
 
     def _on_steps(self, values: Tensor) -> Tensor:
         if not self._stepped:
             return values
+        if self._curved or self._bounded:
+            return self.inner(self.outer(values)).to(values.dtype)
         width = self._width(values)
         return (values / width).round() * width
+
+    def _quantile(self, share: Tensor, mean: Tensor, scale: Tensor, low: Tensor) -> Tensor:
+        """The value that this share of a component lies below, of what is above the least one."""
+        if not self._bounded:
+            return mean + scale * share.logit()
+        # In logarithms of what lies above, to lose nothing where a component is almost all below the least value.
+        above = torch.log1p(-share) + F.logsigmoid((mean - low) / scale)
+        return torch.maximum(mean + scale * ((-torch.expm1(above)).log() - above), low)
+
+    def _cut_off(self, units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As :meth:`_components`, with the shares that components have above the least value."""
+        weight, mean, scale = self._components(units)
+        if self._bounded:
+            low = self._edge(units).unsqueeze(-1)
+            weight = (weight + F.logsigmoid((mean - low) / scale)).log_softmax(dim=-1)
+        return weight, mean, scale
 
     def _components(self, units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The logarithm of each share, the means, and the scales. Shapes: (..., components)."""
         weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
         least: float | Tensor = 1e-3
         if self._stepped:
-            least = (self._width(units) / 10).clamp(max=1e-3)
+            # On a curved scale, steps are ever narrower: one that is far out can still be a component's all.
+            least = self._like(1e-5, units) if self._curved else (self._width(units) / 10).clamp(1e-6, 1e-3)
             least = least.unsqueeze(-1) if least.ndim else least
-        wide = torch.tensor([WIDE_SCALES, WIDE_SHARES], dtype=units.dtype, device=units.device)
-        wide = wide.expand(*mean.shape[:-1], 2, len(WIDE_SCALES))
-        weight = torch.cat([weight.log_softmax(dim=-1) + math.log1p(-sum(WIDE_SHARES)), wide[..., 1, :].log()], dim=-1)
+        scales, shares = CURVED_WIDE if self._curved else (WIDE_SCALES, WIDE_SHARES)
+        wide = torch.tensor([scales, shares], dtype=units.dtype, device=units.device)
+        wide = wide.expand(*mean.shape[:-1], 2, len(scales))
+        weight = torch.cat([weight.log_softmax(dim=-1) + math.log1p(-sum(shares)), wide[..., 1, :].log()], dim=-1)
         scale = torch.cat([log_scale.clamp(max=20).exp() + least, wide[..., 0, :]], dim=-1)
         return weight, torch.cat([mean, torch.zeros_like(wide[..., 0, :])], dim=-1), scale

@@ -74,7 +74,9 @@ TRAINING = {
 }
 
 REST = {
-    "columns": Parameter("auto", "columns", "Kinds of columns: auto, or name=binary|categorical|numeric,..."),
+    "columns": Parameter("auto", "columns", "Kinds of columns: auto, or name=binary|categorical|numeric|real|drop,..."),
+    "missing": Parameter("unobserved", "columns", "What is empty: unobserved, or category; or name=category,..."),
+    "unseen": Parameter("error", "choice", "What to make of text that training never saw.", ("error", "other")),
     "dtype": Parameter("float32", "choice", "The precision of the network.", ("float32", "float64")),
     "tensorboard": Parameter(None, "text", "A folder for the curves of TensorBoard."),
     "random_state": Parameter(None, "seed", "The seed of everything that is random."),
@@ -131,4 +133,12 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 # Those that the first models did not have, and what is true of these.
-LATER: dict[str, Any] = {"signed": True, "input_dropout": 0.0, "bias": "zero", "segments": 1, "max_seconds": None}
+LATER: dict[str, Any] = {
+    "signed": True,
+    "input_dropout": 0.0,
+    "bias": "zero",
+    "segments": 1,
+    "max_seconds": None,
+    "missing": "unobserved",
+    "unseen": "error",
+}

@@ -6,18 +6,22 @@ one where they agree (see :func:`predict`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from made.columns import Column, Rows
+from made.blocks import blocks
+from made.columns import Binary, Categorical, Column, Rows
 from made.likelihood import log_prob, passes, require_prefixes
 from made.network import Network
 from made.question import Question, arrangements
+from made.walk import Walk
 
-__all__ = ["Prediction", "Summary", "predict"]
+__all__ = ["Ensemble", "Forecast", "Prediction", "Summary", "forecast", "predict", "predictions", "sizes"]
 
 POINTS = 1024
 
@@ -99,15 +103,17 @@ class Prediction:
         """
         masks, rows = self.weights.shape
         each = -(-count // masks)
-        place = torch.arange(each, dtype=torch.float64, device=self.units.device)
+        # In double precision, so that the answer for a row hardly depends on the rows beside it.
+        double = torch.float64 if self.units.device.type != "mps" else self.units.dtype
+        place = torch.arange(each, dtype=double, device=self.units.device)
         values = []
-        for index, units in enumerate(self.units):
-            noise = self.kind.noise((place + (index + 0.5) / masks) / each).to(units.dtype)
+        for index, units in enumerate(self.units.to(double)):
+            noise = self.kind.noise((place + (index + 0.5) / masks) / each)
             drawn = self.kind.draw(units.expand(each, *units.shape), noise.unsqueeze(1).expand(each, rows))
-            values.append(self.kind.outer(drawn).double())
-        return torch.cat(values), (self.weights.double().exp() / each).repeat_interleave(each, dim=0)
+            values.append(self.kind.outer(drawn).to(double))
+        return torch.cat(values), (self.weights.to(double).exp() / each).repeat_interleave(each, dim=0)
 
-    def summary(self, probabilities: Sequence[float] = (0.05, 0.5, 0.95), *, batch_size: int = 500) -> Summary:
+    def summary(self, probabilities: Sequence[float] = (0.05, 0.5, 0.95), *, batch_size: int = 200) -> Summary:
         """Mean, standard deviation and quantiles by :meth:`points`; a quantile is a value that the column can have.
 
         Example:
@@ -119,13 +125,16 @@ class Prediction:
         parts = []
         for first in range(0, len(self), batch_size):
             values, shares = self[first : first + batch_size].points()
+            # Infinity stands for what is missing, where that is a value of its own: then this is of the other values.
+            shares = shares * values.isfinite()
+            values, shares = values.nan_to_num(posinf=0), shares / shares.sum(dim=0)
             mean = (shares * values).sum(dim=0)
             variance = (shares * (values - mean) ** 2).sum(dim=0)
             values, order = values.sort(dim=0)
             below = shares.gather(0, order).cumsum(dim=0)
             places = [(below < share - 1e-9).sum(dim=0).clamp(max=len(values) - 1) for share in probabilities]
             quantiles = values.gather(0, torch.stack(places)) if places else values[:0]
-            parts.append((mean, variance.sqrt(), quantiles))
+            parts.append((mean, variance.sqrt(), quantiles.where(~mean.isnan(), torch.nan)))
         if not parts:
             empty = self.weights.new_empty(0, dtype=torch.float64)
             return Summary(empty, empty, empty.expand(len(probabilities), 0))
@@ -168,8 +177,10 @@ def predict(
     question = Question(values, observed, given if given.any() else None)
     any_order = network.connectivities.any_order
     numbers = network.connectivities.numbers(masks)
-    if any_order and _agree(network, segments) and bool(given.any(dim=1).all()):
-        numbers = numbers[:1]
+    if len(values) and any_order and _agree(network, segments) and bool(given.any(dim=1).all()):
+        parts = [Question(some.values, None, some.given) for _, some in question.split(batch_size)]
+        units = torch.cat([Walk(network, part).units(column) for part in parts])
+        return Prediction(network.columns[column], units.new_zeros(1, len(units)), units.unsqueeze(0))
     ours = torch.from_numpy(network.columns.output_columns == column).nonzero().squeeze(1).to(values.device)
     units = values.new_empty(len(numbers), len(values), len(ours))
     weights = values.new_zeros(len(numbers), len(values))
@@ -178,8 +189,8 @@ def predict(
         # Rows of which nothing is known are all alike.
         distinct = which[:1] if any_order and last is None else which
         for index, number in enumerate(numbers):
-            parts = passes(network, number, last, segments)
-            (connectivity,) = [each for each, flags in parts if flags is None or flags[column]]
+            drawn = passes(network, number, last, segments)
+            (connectivity,) = [each for each, flags in drawn if flags is None or flags[column]]
             plan = network.plan(connectivity, rows=len(distinct))
             if not any_order:
                 require_prefixes(network, question, plan.connectivity)
@@ -201,10 +212,87 @@ def predict(
 
 
 def _agree(network: Network, segments: int) -> bool:
-    """Whether all masks of an any-order model say the same of a single column, given any of the others.
+    """Whether all masks of an any-order model say the same of a single column, given some of the others.
 
     What is given is seen by every unit of the first layer, whatever its degree, and the column comes last, so that all
     units of the last layer serve it. Masks differ only between hidden layers, and not if the pass is that of a segment
     of one column, in which all degrees are the same.
     """
-    return network.depth <= 1 or segments > 1
+    return network.depth == 1 or (network.depth > 1 and segments > 1)
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A network, and how it answers.
+
+    Attributes:
+        network: the network.
+        masks: how many masks an unlimited model averages; ``None`` for all of a finite list.
+        segments: see :func:`made.log_prob`.
+    """
+
+    network: Network
+    masks: int | None = None
+    segments: int = 1
+
+
+def sizes(network: Network) -> list[int]:
+    """How many values each column has; 0 for numbers, which have no list of them."""
+    return [
+        2 if isinstance(kind, Binary) else kind.k if isinstance(kind, Categorical) else 0 for kind in network.columns
+    ]
+
+
+def predictions(ensemble: Ensemble, rows: Rows | Question, column: int) -> Iterator[tuple[Tensor, Prediction]]:
+    """The distribution of one column, and the numbers of the rows that it is for; all rows come once."""
+    network = ensemble.network
+    question = Question.ask(network, rows)
+    known = torch.ones_like(question.values, dtype=torch.bool) if question.observed is None else question.observed
+    others = torch.arange(known.shape[1], device=known.device) != column
+    for block in blocks(len(question)):
+        some = known[block][:, others].any(dim=1)
+        # Rows of which nothing is known are kept apart: for others, one mask may be enough.
+        for which in (some.nonzero().squeeze(1), (~some).nonzero().squeeze(1)):
+            if len(which):
+                index = which + block.start
+                part = predict(network, question[index], column, masks=ensemble.masks, segments=ensemble.segments)
+                yield index, part
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one column is expected to be in each row of a table's codes.
+
+    Attributes:
+        probabilities: of each value, (rows, values); no values for a column of numbers.
+        mean, standard_deviation: of a column of numbers, (rows); NaN for others.
+        quantiles: of a column of numbers, (rows, probabilities); NaN for others.
+        log_prob: log p of what the row has in the column, NaN if that is a hole, (rows).
+    """
+
+    probabilities: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    standard_deviation: NDArray[np.float64]
+    quantiles: NDArray[np.float64]
+    log_prob: NDArray[np.float64]
+
+
+def forecast(
+    ensemble: Ensemble, codes: NDArray[np.float64], column: int, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+) -> Forecast:
+    """What a column is expected to be, given all that is observed of the others. Codes are (rows, columns)."""
+    size, rows = sizes(ensemble.network)[column], len(codes)
+    question = Question.ask(ensemble.network, codes)
+    answer = Forecast(*(np.full(shape, np.nan) for shape in ((rows, size), rows, rows, (rows, len(quantiles)), rows)))
+    for which, prediction in predictions(ensemble, question, column):
+        places = which.cpu().numpy()
+        answer.log_prob[places] = prediction.log_prob(question.values[which, column]).cpu().numpy()
+        if size:
+            answer.probabilities[places] = prediction.probabilities(size).cpu().numpy()
+            continue
+        summary = prediction.summary(quantiles)
+        answer.mean[places] = summary.mean.cpu().numpy()
+        answer.standard_deviation[places] = summary.standard_deviation.cpu().numpy()
+        answer.quantiles[places] = summary.quantiles.t().cpu().numpy()
+    answer.log_prob[np.isnan(codes[:, column])] = np.nan
+    return answer

@@ -9,11 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from made.cli.ask import evaluate, explain, info, score
+from made.cli.compare import compare
 from made.cli.data import app as data
 from made.cli.demo import demo
 from made.cli.draw import impute, sample
 from made.cli.fit import fit
 from made.cli.paper import app as paper
+from made.cli.predict import denoise, predict
+from made.cli.question import ask
+from made.cli.report import report
 from made.cli.tune import tune
 
 __all__ = ["app", "main"]
@@ -23,7 +27,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Plain help: to load what draws boxes around it takes longer than printing it.
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-for each in (fit, tune, evaluate, score, sample, impute, explain, info, demo):
+for each in (fit, tune, compare, evaluate, score, ask, sample, impute, predict, denoise, explain, report, info, demo):
     app.command()(each)
 app.add_typer(data, name="data")
 app.add_typer(paper, name="paper")

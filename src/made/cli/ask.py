@@ -7,25 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import (
-    DATA,
-    JSON,
-    MODEL,
-    OUT,
-    QUIET,
-    SEED,
-    columns_of,
-    command,
-    load,
-    place,
-    print_json,
-    rows_for,
-    show,
-    usage,
-)
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, place, print_json, usage
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -54,11 +39,13 @@ def evaluate(
     quiet: QUIET = False,
 ) -> None:
     """The mean negative log-likelihood of rows, with its 95 % interval. Of a named set, the test rows unless told."""
+    import numpy as np
     import torch
 
     from made.likelihood import mean_and_interval
 
-    made, log_p = _log_prob(model, data, given, masks, seed, quiet)
+    made = load(model, seed, masks, quiet)
+    log_p = np.concatenate(list(_log_prob(made, data, given, quiet)))
     nll, half = mean_and_interval(-torch.from_numpy(log_p))
     family = made.model_.network.connectivities
     count = len(family.numbers(made._masks()))
@@ -83,11 +70,16 @@ def score(
     quiet: QUIET = False,
 ) -> None:
     """log p of each row, in nats. Empty entries are not observed: the likelihood is that of the others."""
-    _, log_p = _log_prob(model, data, given, masks, seed, quiet)
+    from made.cli.pieces import Output
+
+    made = load(model, seed, masks, quiet)
+    parts = _log_prob(made, data, given, quiet)
     if as_json and out in (None, "-"):
-        print_json({"log_prob": [float(value) for value in log_p]})
+        print_json({"log_prob": [float(value) for log_p in parts for value in log_p]})
         return
-    show(log_p.reshape(-1, 1), out, as_json, quiet, names=["log_prob"])
+    with Output(out, as_json, quiet, names=["log_prob"]) as output:
+        for log_p in parts:
+            output.write(log_p.reshape(-1, 1))
 
 
 @command
@@ -107,30 +99,38 @@ def explain(
     """
     import numpy as np
 
+    from made.blocks import counted_from
+    from made.cli.pieces import Output, pieces
+
     made = load(model, seed, masks, quiet)
-    rows = columns_of(rows_for(data, "test")[0], made, quiet)
-    surprise = made.surprise(rows)
     names = list(made.model_.schema.names)
     if out is not None:
-        show(surprise, out, as_json, quiet, names=names)
+        with Output(out, as_json, quiet, names=names) as output:
+            for first, rows in pieces(data, made, quiet):
+                with counted_from(first):
+                    output.write(made.surprise(rows))
         return
-    each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)
-    nll = -made.score_samples(rows).astype(np.float64)
-    odd = np.argsort(-nll, kind="stable")[:top]
+    count, oddest = 0, _Oddest(top)
+    for first, rows in pieces(data, made, quiet):
+        with counted_from(first):
+            oddest.meet(first, rows, -made.score_samples(rows).astype(np.float64))
+        count += len(rows)
     found: list[dict[str, Any]] = []
-    framed = hasattr(rows, "column_names")
-    for row in odd.tolist():
-        ranked = [int(d) for d in np.argsort(-np.nan_to_num(each[row], nan=-np.inf)) if each[row, d] == each[row, d]]
-        surprises = {names[d]: float(each[row, d]) for d in ranked}
-        values = {names[d]: rows[names[d]][row].as_py() if framed else rows[row, d].item() for d in ranked}
-        found.append({"row": row, "nll": float(nll[row]), "surprise": surprises, "values": values})
+    for row, nll, one in oddest.rows:
+        surprise = made.surprise(one)
+        each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)[0]
+        ranked = [int(d) for d in np.argsort(-np.nan_to_num(each, nan=-np.inf), kind="stable") if each[d] == each[d]]
+        framed = hasattr(one, "column_names")
+        values = {names[d]: one[names[d]][0].as_py() if framed else one[0, d].item() for d in ranked}
+        surprises = {names[d]: float(each[d]) for d in ranked}
+        found.append({"row": row, "nll": nll, "surprise": surprises, "values": values})
     if as_json:
         print_json({"rows": found})
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"The {len(found)} oddest of {len(nll)} rows, counted from 0; surprise in nats")
+    table = Table(title=f"The {len(found)} oddest of {count} rows, counted from 0; surprise in nats")
     for title in ("row", "NLL", "what is odd"):
         table.add_column(title, justify="left" if title == "what is odd" else "right")
     for fact in found:
@@ -177,13 +177,31 @@ def info(model: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = 
     print(f"network     {stored.network.extra_repr()}")
 
 
-def _log_prob(
-    model: Path, data: str, given: str | None, masks: int | None, seed: int | None, quiet: bool
-) -> tuple[MADE, NDArray[Any]]:
-    """A model, and log p of each row."""
-    made = load(model, seed, masks, quiet)
-    rows = columns_of(rows_for(data, "test")[0], made, quiet)
-    return made, made.score_samples(rows, given=_columns(given, made))
+class _Oddest:
+    """The rows of highest NLL of all that it has met, the oddest first: their numbers, their NLLs, and themselves."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.rows: list[tuple[int, float, Any]] = []
+
+    def meet(self, first: int, rows: Any, nll: NDArray[Any]) -> None:
+        """Look at some rows more."""
+        for row in (-nll).argsort(kind="stable")[: self.count].tolist():
+            # A copy, so that the rows around it are not kept.
+            one = rows.take([row]) if hasattr(rows, "column_names") else rows[row : row + 1].copy()
+            self.rows.append((first + row, float(nll[row]), one))
+        self.rows = sorted(self.rows, key=lambda each: (-each[1], each[0]))[: self.count]
+
+
+def _log_prob(made: MADE, data: str, given: str | None, quiet: bool) -> Iterator[NDArray[Any]]:
+    """log p of rows, block by block."""
+    from made.blocks import counted_from
+    from made.cli.pieces import pieces
+
+    columns = _columns(given, made)
+    for first, rows in pieces(data, made, quiet):
+        with counted_from(first):
+            yield made.score_samples(rows, given=columns)
 
 
 def _columns(given: str | None, model: MADE) -> list[str | int] | None:

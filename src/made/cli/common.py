@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import json
+import math
 import os
 import sys
 import warnings
@@ -26,7 +28,10 @@ __all__ = [
     "OUT",
     "QUIET",
     "SEED",
+    "assignments",
+    "columns_of",
     "command",
+    "is_file",
     "load",
     "note",
     "place",
@@ -151,13 +156,18 @@ def load(folder: Path, seed: int | None = None, masks: int | None = None, quiet:
     return model
 
 
+def is_file(source: str) -> bool:
+    """Whether this is a file or standard input, and no named set."""
+    path = Path(source)
+    return source == "-" or path.exists() or path.suffix.partition(":")[0] in (".csv", ".parquet", ".npy", ".npz")
+
+
 def rows_for(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     """Rows from a file, standard input or a named set (of which ``split``, unless it is named); an image's shape."""
     from made import datasets, files
     from made.errors import DataError
 
-    path = Path(source)
-    if source == "-" or path.exists() or path.suffix.partition(":")[0] in (".csv", ".parquet", ".npy", ".npz"):
+    if is_file(source):
         return files.read(source), None
     name, chosen = datasets.split(source)
     if not datasets.known(name):
@@ -174,19 +184,54 @@ def place(name: str, model: MADE) -> str | int:
     return int(name) if name not in model.model_.schema.names and name.isdigit() else name
 
 
-def columns_of(rows: Any, model: MADE, quiet: bool) -> Any:
-    """The columns of a table that the model knows, in its order; others are left out, with a note."""
+def assignments(option: str, text: str | None, model: MADE) -> dict[str | int, Any] | None:
+    """'a=1, b=x' as columns and values; a value may be quoted."""
+    if text is None:
+        return None
+    known: dict[str | int, Any] = {}
+    for part in next(csv.reader([text], skipinitialspace=True), []):
+        name, sign, value = (each.strip() for each in part.partition("="))
+        if not sign or not name or not value:
+            raise usage(f"'{option}' should be such as 'Status=bad, Home=rent', not {part!r}.")
+        known[place(name, model)] = _number(value)
+    return known
+
+
+def _number(value: str) -> Any:
+    """A value as a number, if it looks like one: the model's columns know what to make of either."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value.strip("'\"")
+    return number if math.isfinite(number) else value
+
+
+def columns_of(rows: Any, model: MADE, quiet: bool, lacks: int | None = None) -> Any:
+    """The columns of a table that the model knows, in its order; others are left out, with a note.
+
+    One column, ``lacks`` by its number, need not be there.
+    """
     from made.errors import DataError
 
-    if not hasattr(rows, "column_names") or not model.model_.schema.named:
+    schema = model.model_.schema
+    if not hasattr(rows, "column_names"):
+        import numpy as np
+
+        if lacks is not None and rows.ndim == 2 and rows.shape[1] == len(schema.names) - 1:
+            return np.insert(rows.astype(np.float64), lacks, np.nan, axis=1)
         return rows
-    names = list(model.model_.schema.names)
+    if not schema.named:
+        return rows
+    names = list(schema.names)
+    if lacks is not None and names[lacks] not in rows.column_names:
+        names.pop(lacks)
     if missing := [name for name in names if name not in rows.column_names]:
         raise DataError(
             f"the table has no column {', '.join(map(repr, missing[:10]))}: it should have all of the model's columns; "
             "an empty one is not observed."
         )
-    if extra := [name for name in rows.column_names if name not in names]:
+    known = {*names, *schema.dropped}
+    if extra := [name for name in rows.column_names if name not in known]:
         note(f"Note: columns that the model does not know are left out: {', '.join(extra[:10])}.", quiet)
     return rows.select(names)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import math
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, columns_of, command, load, place, rows_for, show, usage
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, assignments, command, load, note, print_json, usage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from made.estimator import MADE
+    from made.imputation import Uncertainty
 
 __all__ = ["impute", "sample"]
 
@@ -28,11 +33,17 @@ def sample(
     quiet: QUIET = False,
 ) -> None:
     """Draw new rows."""
+    from made import blocks
+    from made.cli.pieces import Output
+
     made = load(model, seed, quiet=quiet)
     if not 0 < temperature < float("inf"):
         raise usage(f"'--temperature' should be above 0, not {temperature:g}.")
-    rows = made.sample(count, given=_given(given, made), temperature=temperature)
-    show(rows, out, as_json, quiet, names=list(made.model_.schema.names))
+    known, generator = assignments("--given", given, made), made._generator(None)
+    with Output(out, as_json, quiet, names=made.model_.schema.names) as output:
+        for begin in range(0, count, blocks.ROWS_AT_A_TIME):
+            some = min(blocks.ROWS_AT_A_TIME, count - begin)
+            output.write(made.sample(some, given=known, temperature=temperature, random_state=generator))
 
 
 @command
@@ -44,50 +55,134 @@ def impute(
         str, typer.Option("--strategy", help="sample, mode (the most likely value), or mean (of numeric columns).")
     ] = "sample",
     draws: Annotated[
-        int, typer.Option("--draws", min=1, help="How many completions; more than one takes --out with a number in it.")
+        int, typer.Option("--draws", min=1, help="How many completions; more than one takes --out, or --stack.")
     ] = 1,
+    stack: Annotated[
+        bool, typer.Option("--stack", help="All completions in one table, with the columns row and draw in front.")
+    ] = False,
+    uncertainty: Annotated[
+        str | None,
+        typer.Option("--uncertainty", help="A file that says how sure each filled entry is.", show_default=False),
+    ] = None,
     seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Fill the holes of a table, and leave the rest as it is. With --draws N, files FILE-1, ..., FILE-N are written."""
+    """Fill the holes of a table, and leave the rest as it is.
+
+    With --draws N, files FILE-1, ..., FILE-N are written, or one with --stack. With --uncertainty, there is a line for
+    each hole: of a column with a list of values, the probability of the value that was filled in and the entropy; of
+    numbers, the standard deviation and the ends of a 90 % interval. Rows are counted from 0.
+    """
     if strategy not in ("sample", "mode", "mean"):
         raise usage(f"'--strategy' should be sample, mode or mean, not {strategy!r}.")
-    if draws > 1 and (strategy != "sample" or out in (None, "-")):
-        raise usage("'--draws' above 1 needs '--strategy sample', and a file in '--out'.")
+    if draws > 1 and (strategy != "sample" or (out in (None, "-") and not stack)):
+        raise usage("'--draws' above 1 needs '--strategy sample', and a file in '--out' or '--stack'.")
+    if uncertainty == "-":
+        raise usage("'--uncertainty' should be a file: standard output is for the table.")
+    from made.blocks import counted_from
+    from made.cli.pieces import Output, pieces
+    from made.streaming import Writer
+
     made = load(model, seed, quiet=quiet)
-    rows = columns_of(rows_for(data, "test")[0], made, quiet)
-    names = list(made.model_.schema.names)
-    filled = made.impute(rows, strategy=strategy, n_draws=draws)  # type: ignore[arg-type]
-    if draws == 1 or out is None:
-        show(filled, out, as_json, quiet, names=names)
-        return
-    for number, each in enumerate(filled, start=1):
-        path = Path(out)
-        show(each, str(path.with_name(f"{path.stem}-{number}{path.suffix}")), False, quiet or as_json, names=names)
-    if as_json:
-        from made.cli.common import print_json
+    names, generator = list(made.model_.schema.names), made._generator(None)
+    if stack and {"row", "draw"} & set(names):
+        raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: leave it out.")
+    paths = _numbered(str(out), draws) if draws > 1 and not stack else []
+    with ExitStack() as open_files:
+        enter = open_files.enter_context
+        if paths:
+            outputs = [enter(Output(path, False, True, names)) for path in paths]
+        else:
+            outputs = [enter(Output(out, as_json, quiet, names))]
+        sure = None if uncertainty is None else enter(Writer(uncertainty))
+        rows_seen = 0
+        for first, rows in pieces(data, made, quiet):
+            with counted_from(first):
+                answer = made.impute(
+                    _settled(rows, made),
+                    strategy=strategy,  # type: ignore[arg-type]
+                    n_draws=draws,
+                    return_uncertainty=sure is not None,
+                    random_state=generator,
+                )
+            filled, how_sure = answer if sure is not None else (answer, None)
+            each = [filled] if draws == 1 else list(filled)
+            if stack:
+                outputs[0].write(_stacked(each, names, first))
+            else:
+                for output, table in zip(outputs, each, strict=True):
+                    output.write(table)
+            if sure is not None and how_sure is not None:
+                sure.write(_holes(made, each, how_sure, first))
+            rows_seen += len(rows)
+    if paths and as_json:
+        print_json({"rows": rows_seen, "draws": draws, "out": out})
+    elif paths:
+        note(f"{rows_seen} rows written to each of {paths[0]}, ..., {paths[-1]}.", quiet)
 
-        print_json({"rows": len(filled[0]), "draws": draws, "out": out})
+
+def _numbered(out: str, count: int) -> list[str]:
+    path = Path(out)
+    return [str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in range(1, count + 1)]
 
 
-def _given(text: str | None, made: Any) -> dict[str | int, Any] | None:
-    """'a=1, b=x' as columns and values; a value may be quoted."""
-    if text is None:
-        return None
-    known: dict[str | int, Any] = {}
-    for part in next(csv.reader([text], skipinitialspace=True)):
-        name, sign, value = (each.strip() for each in part.partition("="))
-        if not sign or not name or not value:
-            raise usage(f"'--given' should be such as 'Status=bad, Home=rent', not {part!r}.")
-        known[place(name, made)] = _number(value)
-    return known
+def _settled(rows: Any, made: MADE) -> Any:
+    """Whole numbers as real ones where the model has these: what is filled in need not be whole, in any piece."""
+    if not hasattr(rows, "column_names") or not made.model_.schema.named:
+        return rows
+    import pyarrow as pa
+
+    for field in made.model_.schema.fields:
+        if field.dtype == "float" and pa.types.is_integer(rows.schema.field(field.name).type):
+            place = rows.column_names.index(field.name)
+            rows = rows.set_column(place, field.name, rows.column(place).cast(pa.float64()))
+    return rows
 
 
-def _number(value: str) -> Any:
-    """A value as a number, if it looks like one: the model's columns know what to make of either."""
-    try:
-        number = float(value)
-    except ValueError:
-        return value.strip("'\"")
-    return number if math.isfinite(number) else value
+def _stacked(draws: list[Any], names: list[str], first: int) -> pa.Table:
+    """All draws of a row one below the other, with the row's number and the draw's in front."""
+    import numpy as np
+    import pyarrow as pa
+
+    from made.files import as_table
+
+    tables = [as_table(each, None if hasattr(each, "column_names") else names) for each in draws]
+    rows, count = len(tables[0]), len(tables)
+    order = np.arange(rows * count).reshape(count, rows).T.ravel()
+    table = pa.concat_tables(tables).take(order)
+    table = table.add_column(0, "draw", pa.array(np.tile(np.arange(1, count + 1), rows)))
+    return table.add_column(0, "row", pa.array(first + np.repeat(np.arange(rows), count)))
+
+
+def _holes(made: MADE, draws: list[Any], sure: Uncertainty, first: int) -> pa.Table:
+    """A line for each hole and draw: what was filled in, and how sure that is."""
+    import numpy as np
+    import pyarrow as pa
+
+    from made.cli.pieces import texts
+
+    parts = []
+    for d, field in enumerate(made.model_.schema.fields):
+        places = np.flatnonzero(~np.isnan(sure.entropy[:, d]) | ~np.isnan(sure.standard_deviation[:, d]))
+        for draw, each in enumerate(draws, start=1):
+            probability = sure.probability if sure.probability.ndim == 2 else sure.probability[draw - 1]
+            part = {
+                "row": first + places,
+                "place": np.full(len(places), d),
+                "column": pa.array([field.name] * len(places), pa.string()),
+                "draw": np.full(len(places), draw),
+                "value": texts(each, d, places),
+                "probability": probability[places, d],
+                "entropy": sure.entropy[places, d],
+                "standard_deviation": sure.standard_deviation[places, d],
+            }
+            for name, end in (("low", sure.low), ("high", sure.high)):
+                ends = end[places, d]
+                if any(field.temporal for field in made.model_.schema.fields):
+                    part[name] = texts(np.stack([field.decode(ends, "text")[0]], axis=1), 0, np.arange(len(ends)))
+                else:
+                    part[name] = ends
+            parts.append(pa.table(part))
+    table = pa.concat_tables(parts).sort_by([("row", "ascending"), ("place", "ascending"), ("draw", "ascending")])
+    return table.drop_columns(["place"] if len(draws) > 1 else ["place", "draw"])

@@ -1,0 +1,108 @@
+"""Tables in pieces, in and out, so that memory is bounded by a piece and not by the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from made.cli.common import columns_of, is_file, note, print_json, rows_for
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from made.estimator import MADE
+    from made.streaming import Writer
+
+__all__ = ["Output", "pieces", "texts"]
+
+
+def pieces(source: str, model: MADE, quiet: bool, lacks: int | None = None) -> Iterator[tuple[int, Any]]:
+    """Rows from a file, standard input or a named set, in blocks, and the number of rows before each.
+
+    They have the columns of the model, in its order; ``lacks`` is one that need not be there.
+    """
+    from made import blocks
+    from made.streaming import stream
+
+    first, size = 0, blocks.ROWS_AT_A_TIME
+    if is_file(source):
+        parts = stream(source, size)
+    else:
+        whole = rows_for(source, "test")[0]
+        parts = (whole[begin : begin + size] for begin in range(0, len(whole), size))
+    for rows in parts:
+        yield first, columns_of(rows, model, quiet or first > 0, lacks)
+        first += len(rows)
+
+
+class Output:
+    """A table that comes in pieces, to a file or to standard output.
+
+    As JSON, rows are kept until the end, unless they go to a file.
+
+    Arguments:
+        out: the file; ``-`` or none to print it.
+        as_json: print JSON and nothing else.
+        quiet: no note of what was written.
+        names: the columns of pieces that are arrays.
+
+    Attributes:
+        facts: what JSON says beside the rows.
+        rows: how many there are.
+    """
+
+    def __init__(self, out: str | None, as_json: bool, quiet: bool, names: Sequence[str] | None = None) -> None:
+        self.out, self.as_json, self.quiet, self.names = out, as_json, quiet, names
+        self.facts: dict[str, Any] = {}
+        self.rows = 0
+        self._to_file = out is not None and out != "-"
+        self._stack = ExitStack()
+        self._writer: Writer | None = None
+        self._columns: list[str] = list(names or [])
+        self._kept: list[list[Any]] = []
+
+    def __enter__(self) -> Output:
+        from made.streaming import Writer
+
+        if self._to_file or not self.as_json:
+            self._writer = self._stack.enter_context(Writer(self.out or "-", names=self.names))
+        return self
+
+    def write(self, rows: Any) -> None:
+        """Write some rows more."""
+        self.rows += len(rows)
+        if self._writer is not None:
+            self._writer.write(rows)
+        elif hasattr(rows, "column_names"):
+            self._columns = rows.column_names
+            self._kept += [list(row.values()) for row in rows.to_pylist()]
+        else:
+            self._kept += rows.tolist()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+        if kind is not None:
+            return
+        if self.as_json and self._to_file:
+            print_json({"rows": self.rows, "out": self.out} | self.facts)
+        elif self.as_json:
+            print_json({"columns": self._columns, "rows": self._kept} | self.facts)
+        elif self._to_file:
+            note(f"{self.rows} rows written to {self.out}.", self.quiet)
+
+
+def texts(table: Any, column: int, rows: NDArray[Any]) -> pa.Array:
+    """Some entries of a column as text, as a CSV file has them; null for a hole."""
+    import pyarrow as pa
+
+    from made.files import as_text
+
+    if hasattr(table, "column_names"):
+        return as_text(table.column(column).take(pa.array(rows)).combine_chunks())
+    values = [None if value is None or value != value else str(value) for value in table[rows, column].tolist()]
+    return pa.array(values, pa.large_string())

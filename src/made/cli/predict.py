@@ -1,0 +1,265 @@
+"""Entries of a table, given the rest of their rows: `predict` one column, `denoise` all of them."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from made.cli.ask import MASKS
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, assignments, command, load, note, place, usage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from made.denoising import Denoised
+    from made.estimator import MADE
+    from made.field import Field
+    from made.prediction import Forecast
+    from made.table import Table
+
+__all__ = ["denoise", "predict"]
+
+DAY = 86_400.0
+
+
+@command
+def predict(
+    model: MODEL,
+    data: DATA,
+    target: Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)],
+    out: OUT = None,
+    masks: MASKS = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Predict a column from whatever else is known of each row.
+
+    Of a column with a list of values: the most likely one, and the probability of each. Of numbers: mean, standard
+    deviation, median, and the quantiles of 5 and 95 %. Rows may have holes anywhere, and may lack the column; where
+    they have it, it is not looked at, but how good the predictions are is said on standard error, or in the JSON.
+    """
+    from made.blocks import counted_from
+    from made.cli.pieces import Output, pieces
+    from made.prediction import forecast
+
+    made = load(model, seed, masks, quiet)
+    d = made._place(place(target, made))
+    field, scores = made.model_.schema.fields[d], _Scores()
+    with Output(out, as_json, quiet) as output:
+        for first, rows in pieces(data, made, quiet, lacks=d):
+            with counted_from(first):
+                table = made._table(rows, lacks=d)
+                codes = made._codes(table, ignore=d)
+                codes[:, d], unknown = _truth(made, table, d)
+                found = forecast(made._ensemble(), codes, d)
+            scores.meet(codes[:, d], found, unknown)
+            output.write(_predicted(field, found))
+        output.facts = {"target": field.name, "scores": scores.facts(field)}
+    if not as_json:
+        for line in scores.lines(field):
+            note(line, quiet)
+
+
+def _truth(made: MADE, table: Table, d: int) -> tuple[NDArray[Any], int]:
+    """The codes of what the rows have in a column, NaN where nothing or nothing known; and how many are not known."""
+    import numpy as np
+
+    from made.errors import DataError
+    from made.table import holes
+
+    schema = made.model_.schema
+    here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
+    field, values, dtype = schema.fields[d], table.columns[here], table.dtypes[here]
+    hole = holes(values)
+    try:
+        codes = field.encode(values, dtype, table.label(here))
+    except DataError:
+        codes, known = np.full(len(values), np.nan), {}
+        for row in np.flatnonzero(~hole).tolist():
+            if values[row] not in known:
+                try:
+                    known[values[row]] = field.encode(values[row : row + 1], dtype, "")[0]
+                except DataError:
+                    known[values[row]] = math.nan
+            codes[row] = known[values[row]]
+    codes[hole] = np.nan
+    return codes, int((np.isnan(codes) & ~hole).sum())
+
+
+def _predicted(field: Field, found: Forecast) -> pa.Table:
+    """What is expected of a column, as a table."""
+    import pyarrow as pa
+
+    if found.probabilities.shape[1]:
+        best = found.probabilities.argmax(axis=1)
+        labels = field.labels()
+        most_likely = pa.array([labels[code] for code in best.tolist()])
+        chances = {
+            f"p({'missing' if label is None else label})": found.probabilities[:, code]
+            for code, label in enumerate(labels)
+        }
+        return pa.table({field.name: most_likely} | chances)
+    if field.temporal is None:
+        places: list[Any] = [found.mean, *found.quantiles.T]
+        spread = {"standard_deviation": found.standard_deviation}
+    else:
+        places = [pa.array(field.decode(each, "text")[0], pa.string()) for each in (found.mean, *found.quantiles.T)]
+        spread = {"standard_deviation_days": found.standard_deviation / DAY}
+    mean, low, median, high = places
+    return pa.table({"mean": mean} | spread | {"q05": low, "median": median, "q95": high})
+
+
+class _Scores:
+    """How good predictions are, of the rows where the truth is known."""
+
+    def __init__(self) -> None:
+        self.unknown = 0
+        self.log_probs: list[NDArray[Any]] = []
+        self.hits: list[NDArray[Any]] = []
+        self.squares: list[NDArray[Any]] = []
+        self.truths: list[NDArray[Any]] = []
+        self.chances: list[NDArray[Any]] = []
+
+    def meet(self, truth: NDArray[Any], found: Forecast, unknown: int) -> None:
+        """Look at some rows more."""
+        import numpy as np
+
+        self.unknown += unknown
+        seen = np.isfinite(truth)
+        self.log_probs.append(found.log_prob[seen])
+        if found.probabilities.shape[1]:
+            chances = found.probabilities[seen]
+            self.hits.append(chances.argmax(axis=1) == truth[seen])
+            if chances.shape[1] == 2:
+                self.truths.append(truth[seen])
+                self.chances.append(chances[:, 1])
+        else:
+            self.squares.append((found.mean[seen] - truth[seen]) ** 2)
+
+    def facts(self, field: Field) -> dict[str, Any]:
+        """The scores by name; of rows where the truth is known, if there are any."""
+        import numpy as np
+
+        log_prob = np.concatenate(self.log_probs)
+        facts: dict[str, Any] = {"rows": len(log_prob), "unknown": self.unknown}
+        if not len(log_prob):
+            return facts
+        if not self.hits:
+            unit = DAY if field.temporal else 1.0
+            facts["rmse_days" if field.temporal else "rmse"] = math.sqrt(np.concatenate(self.squares).mean()) / unit
+            facts["mean_log_density"] = float(log_prob.mean())
+            return facts
+        facts["log_loss"] = -float(log_prob.mean())
+        facts["accuracy"] = float(np.concatenate(self.hits).mean())
+        if self.truths and len(np.unique(truth := np.concatenate(self.truths))) == 2:
+            from sklearn.metrics import roc_auc_score
+
+            facts["auc"] = float(roc_auc_score(truth, np.concatenate(self.chances)))
+        return facts
+
+    def lines(self, field: Field) -> list[str]:
+        """The scores in words."""
+        facts = self.facts(field)
+        lines = []
+        if facts.pop("unknown"):
+            lines.append(f"Note: {self.unknown} rows have a value of {field.name!r} that the model does not know.")
+        if rows := facts.pop("rows"):
+            said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in facts.items())
+            lines.append(f"{field.name}: {said}; {rows} rows where it is known.")
+        return lines
+
+
+@command
+def denoise(
+    model: MODEL,
+    data: DATA,
+    out: OUT = None,
+    error: Annotated[float, typer.Option("--error", help="The probability that an entry is wrong.")] = 0.05,
+    column_error: Annotated[
+        str | None,
+        typer.Option("--column-error", help="The same of some columns, such as 'age=0.2, job=0'.", show_default=False),
+    ] = None,
+    mean: Annotated[
+        bool, typer.Option("--mean", help="What is expected of each entry by itself, not the most likely row.")
+    ] = False,
+    changes: Annotated[
+        str | None, typer.Option("--changes", help="A file of the entries that were changed.", show_default=False)
+    ] = None,
+    masks: MASKS = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Clean noisy rows: the most likely row, given that each entry is wrong with a stated probability.
+
+    A wrong entry of a column with a list of values is any other of them, each as likely; a wrong number is a draw from
+    the column's marginal. Holes stay holes. It is exact where the table has few possible rows; otherwise the most
+    likely row is a local optimum, and --mean an estimate by Gibbs sampling, with its standard error in --changes. That
+    file has a line for each entry that was changed (with --mean: that is more likely wrong than not); rows are counted
+    from 0.
+    """
+    if changes == "-":
+        raise usage("'--changes' should be a file: standard output is for the table.")
+    from made.blocks import counted_from
+    from made.cli.pieces import Output, pieces
+    from made.streaming import Writer
+
+    made = load(model, seed, masks, quiet)
+    errors = assignments("--column-error", column_error, made) or {}
+    for name, chance in errors.items():
+        if not isinstance(chance, float):
+            raise usage(f"'--column-error' of {name!r} should be a probability, not {chance!r}.")
+    names, generator = list(made.model_.schema.names), made._generator(None)
+    changed, entries, method, largest = 0, 0, "", 0.0
+    with ExitStack() as open_files:
+        output = open_files.enter_context(Output(out, as_json, quiet, names))
+        listed = None if changes is None else open_files.enter_context(Writer(changes))
+        for first, rows in pieces(data, made, quiet):
+            with counted_from(first):
+                clean, how = made.denoise(
+                    rows,
+                    error,
+                    column_error=errors,
+                    strategy="mean" if mean else "mode",
+                    return_uncertainty=True,
+                    random_state=generator,
+                )
+            output.write(clean)
+            which = how.wrong > 0.5 if mean else how.changed
+            if listed is not None:
+                listed.write(_changes(names, rows, clean, how, which, first))
+            changed, entries, method = changed + int(which.sum()), entries + int((how.wrong >= 0).sum()), how.method
+            largest = max([largest, *how.error[how.error == how.error].tolist()])
+        output.facts = {"entries": entries, "changed": changed, "method": method, "standard_error": largest}
+    if not as_json:
+        how_sure = f", with a standard error of {largest:.2g} at most" if largest else ""
+        verb = "are more likely wrong than not" if mean else "were changed"
+        note(f"{changed} of {entries} entries {verb} ({method}{how_sure}).", quiet)
+
+
+def _changes(names: list[str], rows: Any, clean: Any, how: Denoised, which: NDArray[Any], first: int) -> pa.Table:
+    """A line for each of some entries: what it was, what it is now, and the probability that it was wrong."""
+    import numpy as np
+    import pyarrow as pa
+
+    from made.cli.pieces import texts
+
+    parts = []
+    for d, name in enumerate(names):
+        places = np.flatnonzero(which[:, d])
+        part = {
+            "row": first + places,
+            "place": np.full(len(places), d),
+            "column": pa.array([name] * len(places), pa.string()),
+            "was": texts(rows, d, places),
+            "now": texts(clean, d, places),
+            "probability_wrong": how.wrong[places, d],
+            "standard_error": how.error[places, d],
+        }
+        parts.append(pa.table(part))
+    return pa.concat_tables(parts).sort_by([("row", "ascending"), ("place", "ascending")]).drop_columns(["place"])
