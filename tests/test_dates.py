@@ -55,7 +55,7 @@ def test_a_day_comes_back(day) -> None:
         "01.03.2024",
         "2024-03-01T25:00",
         "2024-03-01 12",
-        "٢٠٢٤-٠٣-٠١",
+        "\u0662\u0660\u0662\u0664-03-01",
     ],
 )
 def test_what_is_no_date(text) -> None:
@@ -181,8 +181,8 @@ def test_text_categories_that_are_dates() -> None:
     schema = Schema.infer(Table.of(frame), "categorical")
     assert schema.fields[0].values == ("2024-01-01", "2024-02-01")
     assert schema.encode(Table.of(pl.DataFrame({"day": [datetime.date(2024, 2, 1)]}))).tolist() == [[1]]
+    numbers = Schema.infer(Table.of(pd.DataFrame({"day": [0.5, 1.5, 2.5]})))
     with pytest.raises(DataError, match="'2024-02-01T00:00:00' is a date, where the model has numbers"):
-        numbers = Schema.infer(Table.of(pd.DataFrame({"day": [0.5, 1.5, 2.5]})))
         numbers.encode(Table.of(pl.DataFrame({"day": [datetime.date(2024, 2, 1)]})))
 
 

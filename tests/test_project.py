@@ -64,14 +64,38 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_a_room_imports_only_from_those_before_it() -> None:
-    rooms = "errors parameters connectivity columns exclusive transform numeric spikes staircase plan network".split()
-    rooms += (
-        "blocks question walk likelihood prediction sampling dates series table facts field inference schema".split()
-    )
-    rooms += "store recipe state training progress card model memory imputation denoising".split()
-    rooms += "mass conditions language regions progressive probability estimator".split()
-    rooms += "arrays files streaming datasets pictures tuning".split()
-    rooms += "html report baselines comparison comparison_page paper cli".split()
+    rooms = [
+        "errors",
+        "parameters",
+        "connectivity",
+        "columns",
+        "exclusive",
+        "transform",
+        "numeric",
+        "spikes",
+        "staircase",
+        "plan",
+        "network",
+    ]
+    rooms += [
+        "blocks",
+        "question",
+        "walk",
+        "likelihood",
+        "prediction",
+        "sampling",
+        "dates",
+        "series",
+        "table",
+        "facts",
+        "field",
+        "inference",
+        "schema",
+    ]
+    rooms += ["store", "recipe", "state", "training", "progress", "card", "model", "memory", "imputation", "denoising"]
+    rooms += ["mass", "conditions", "language", "regions", "progressive", "probability", "estimator"]
+    rooms += ["arrays", "files", "streaming", "datasets", "pictures", "tuning"]
+    rooms += ["html", "report", "baselines", "comparison", "comparison_page", "paper", "cli"]
     for path in (ROOT / "src" / "made").rglob("*.py"):
         room = path.relative_to(ROOT / "src" / "made").parts[0].removesuffix(".py")
         if room == "__init__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from made.field import Field
 from made.schema import Schema
 from made.state import Epoch
 
@@ -32,7 +31,7 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
         "",
         "| column | kind | values |",
         "|---|---|---|",
-        *(f"| {_cell(field.name)} | {field.kind} | {_cell(_values(field))} |" for field in fields[:MOST_COLUMNS]),
+        *(f"| {_cell(field.name)} | {field.kind} | {_cell(field.about())} |" for field in fields[:MOST_COLUMNS]),
     ]
     if len(fields) > MOST_COLUMNS:
         lines.append(f"| ... and {len(fields) - MOST_COLUMNS} more | | |")
@@ -74,15 +73,6 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
         "",
     ]
     return "\n".join(lines)
-
-
-def _values(field: Field) -> str:
-    if field.kind == "numeric":
-        return f"around {field.location:g}, spread {field.scale:g}" + (
-            f", steps of {field.step:g}" if field.step else ""
-        )
-    shown = ", ".join(str(value) for value in field.values[:8])
-    return shown + (f", ... ({len(field.values)} in all)" if len(field.values) > 8 else "")
 
 
 def _cell(text: str) -> str:

@@ -182,7 +182,8 @@ def _identifier(found: str, name: str, other: str) -> DataError:
 
 def _numeric(name: str, seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Field:
     """Points, steps, a least value, a scale, and what standardises values on it; plainly, only the last."""
-    temporal, step, spikes = dtype in ("date", "datetime"), 0.0, ()
+    temporal, step = dtype in ("date", "datetime"), 0.0
+    spikes: tuple[float, ...] = ()
     if not plainly:
         spikes = _spikes(seen, *OF_STEPS)
         step = _step(seen, spikes, STEPS if temporal else (1.0,))

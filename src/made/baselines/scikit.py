@@ -1,13 +1,13 @@
-"""Anything of scikit-learn's kind that has ``fit`` and ``score_samples``, behind the protocol.
+"""Anything that has `fit` and `score_samples`, as scikit-learn's density estimators have, behind the protocol.
 
-Not all of it can be compared. A probability of rows of zeros and ones sums to one over the 2^D rows. What
-``KernelDensity`` or ``GaussianMixture`` give is a *density* over all points of a space, which integrates to one; on zeros
-and ones it may be above 1, and its logarithm is no log-probability. Such an estimator can be entered, but its numbers
-have another meaning than all others in a table: ``continuous`` tells.
+What such an estimator says may be the density of a real number and not the probability of a row of zeros and ones, as
+with `KernelDensity` and `GaussianMixture`: a density can be as high as it likes at these points, so that its NLL is not
+to be compared with others'. :attr:`Scikit.continuous` says so of those that are known to be.
 """
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Self
 
 import numpy as np
@@ -15,88 +15,62 @@ from numpy.typing import ArrayLike, NDArray
 
 from made.baselines.protocol import Kind, LogProb
 from made.baselines.rows import asked, learned, whole
+from made.errors import QuestionError
 
 __all__ = ["Scikit"]
 
-CONTINUOUS = ("BayesianGaussianMixture", "FactorAnalysis", "GaussianMixture", "KernelDensity", "PCA")
+CONTINUOUS = ("KernelDensity", "GaussianMixture", "BayesianGaussianMixture", "PCA", "FactorAnalysis")
 
 
 class Scikit:
-    """An estimator of scikit-learn, or of anyone who keeps to its contract.
+    """An estimator of scikit-learn's kind.
 
     Arguments:
-        estimator: has ``fit(X)`` and ``score_samples(X)``, log p of each row; a copy of it is fitted.
-        continuous: whether that is a density over real numbers, and no probability of binary rows. Unless told, it is
-            known of scikit-learn's own; the last step of a pipeline counts.
-        kind: what the estimator's values are: ``"exact"``, an ``"estimate"`` or a ``"bound"``.
-        seed: what ``random_state`` becomes, if the estimator has that; its own unless told.
+        estimator: what has ``fit(X)`` and ``score_samples(X)``, and, to draw rows, ``sample(n)``.
+        kind: of its likelihood, ``"exact"`` unless told.
 
     Attributes:
-        estimator_: the fitted copy.
-        size: how many numbers are in its fitted attributes, as far as they are arrays.
+        continuous: whether its likelihood is known to be a density of real numbers.
+        size: the number of numbers in its fitted attributes.
 
     Example:
-        >>> from sklearn.neighbors import KernelDensity
-        >>> rows = np.random.default_rng(0).integers(2, size=(50, 3))
-        >>> model = Scikit(KernelDensity(bandwidth=0.1)).fit(rows, rows)
-        >>> model.continuous, bool(model.log_prob(rows).mean() > 0)  # a density above 1: no probability
-        (True, True)
+        >>> from made import MADE
+        >>> rows = np.random.default_rng(0).integers(2, size=(60, 2))
+        >>> model = Scikit(MADE(hidden_sizes=(8,), max_epochs=2, random_state=0)).fit(rows[:40], rows[40:])
+        >>> len(model.log_prob(rows)), model.continuous
+        (60, False)
     """
 
-    def __init__(
-        self, estimator: Any, *, continuous: bool | None = None, kind: Kind = "exact", seed: int | None = None
-    ) -> None:
+    def __init__(self, estimator: Any, *, kind: Kind = "exact") -> None:
         for method in ("fit", "score_samples"):
             if not callable(getattr(estimator, method, None)):
-                raise TypeError(
-                    f"'estimator' should have a method '{method}', but {type(estimator).__name__} has none."
-                )
-        self.estimator, self.kind, self.seed = estimator, kind, seed
-        self.continuous = _last_step(estimator) in CONTINUOUS if continuous is None else continuous
+                raise QuestionError(f"{type(estimator).__name__} has no {method}(X), which a comparison needs.")
+        self.estimator, self.kind = estimator, kind
+        self.continuous = any(each.__name__ in CONTINUOUS for each in type(estimator).__mro__)
+        self.epochs = 0
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Fit a copy of the estimator to the training rows; it knows of neither validation rows nor time."""
-        from sklearn.base import clone
-
-        rows, _ = learned(train, valid)
-        self.estimator_ = clone(self.estimator)
-        if self.seed is not None and "random_state" in self.estimator_.get_params():
-            self.estimator_.set_params(random_state=self.seed)
-        self.estimator_.fit(rows.astype(np.float64))
+        """Fit the estimator on the rows to learn from; it is told of others if it takes ``X_valid``, as made.MADE."""
+        rows, others = learned(train, valid)
+        takes = "X_valid" in inspect.signature(self.estimator.fit).parameters
+        self.estimator.fit(rows, **({"X_valid": others} if takes else {}))
         self.columns_ = rows.shape[1]
-        fitted = [value for name, value in vars(self.estimator_).items() if name.endswith("_")]
+        fitted = (value for name, value in vars(self.estimator).items() if name.endswith("_"))
         self.size = sum(value.size for value in fitted if isinstance(value, np.ndarray))
+        self.epochs = int(getattr(self.estimator, "n_epochs_", getattr(self.estimator, "n_iter_", 0)))
         return self
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
-        """What the estimator's ``score_samples`` says of each row."""
-        values = self.estimator_.score_samples(asked(self, rows).astype(np.float64))
-        return LogProb(np.asarray(values, dtype=np.float64), self.kind)
+        """What the estimator says of each row."""
+        values = np.asarray(self.estimator.score_samples(asked(self, rows)), dtype=np.float64)
+        return LogProb(values, self.kind)
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows, if the estimator draws any and they are zeros and ones."""
-        count = whole(self, n)
-        name = type(self.estimator).__name__
-        if not callable(getattr(self.estimator_, "sample", None)):
-            raise TypeError(f"{name} has no method 'sample': it says how likely rows are, but draws none.")
-        drawn = self._draw(count, seed)
-        if not np.isin(drawn, (0, 1)).all():
-            raise TypeError(f"{name} draws real numbers, not zeros and ones: it is a density of another kind of rows.")
-        return drawn.astype(np.uint8)
-
-    def _draw(self, n: int, seed: int) -> NDArray[Any]:
-        from inspect import signature
-
-        model = self.estimator_
-        if "random_state" in signature(model.sample).parameters:
-            drawn = model.sample(n, random_state=seed)
-        else:
-            if "random_state" in model.get_params():  # mixtures draw with the seed that they were fitted with
-                model.set_params(random_state=seed)
-            drawn = model.sample(n)
-        return np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn)  # mixtures add the components
-
-
-def _last_step(estimator: Any) -> str:
-    steps = getattr(estimator, "steps", None)
-    return type(steps[-1][1] if steps else estimator).__name__
+        """New rows, if the estimator draws any; a real number is rounded to 0 or 1."""
+        count, name = whole(self, n), type(self.estimator).__name__
+        if not callable(getattr(self.estimator, "sample", None)):
+            raise QuestionError(f"{name} draws no rows: it has no sample(n).")
+        takes = "random_state" in inspect.signature(self.estimator.sample).parameters
+        drawn = self.estimator.sample(count, **({"random_state": seed} if takes else {}))
+        values = np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn, dtype=np.float64)
+        return (values > 0.5).astype(np.uint8)
