@@ -140,6 +140,8 @@ def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
     shapes = ((4, 3), (3,), (4, 3), (4,))
     weights = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in shapes]
     assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, None, "sigmoid"), weights)
+    u = torch.randn((4, 3), generator=generator, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, "sigmoid"), [*weights, u])
 
 
 def test_nade_is_its_equations() -> None:
@@ -257,6 +259,21 @@ def test_the_mixture_takes_what_validation_rows_prefer() -> None:
     assert np.isfinite(np.asarray(BernoulliMixture((1, 2)).fit(rows, rows).log_prob([[1, 1, 1]]))).all()
 
 
+def test_logistic_autoregression_takes_what_validation_rows_prefer() -> None:
+    """Of the ways to train, but what it is told counts for all of them."""
+    none, much = {"learning_rate": 0.05}, {"learning_rate": 1e-6}
+    better, worse, both = (
+        FVSBN(tries=tries, max_epochs=20).fit(TRAIN, VALID) for tries in ([none], [much], [much, none])
+    )
+    assert np.array_equal(np.asarray(both.log_prob(WORLDS)), np.asarray(better.log_prob(WORLDS)))
+    assert better.log_prob(VALID).mean() > worse.log_prob(VALID).mean()
+    told = FVSBN(tries=[much, none], max_epochs=20, learning_rate=1e-6).fit(TRAIN, VALID)
+    assert np.array_equal(np.asarray(told.log_prob(WORLDS)), np.asarray(worse.log_prob(WORLDS)))
+    assert better.size == COLUMNS * (COLUMNS - 1) // 2 + COLUMNS
+    with pytest.raises(ValueError, match="'tries' should be one way to train"):
+        FVSBN(tries=[])
+
+
 class Counts:
     """An estimator of scikit-learn's kind: frequencies, one more of each."""
 
@@ -269,7 +286,10 @@ class Counts:
 
 
 def test_anything_with_score_samples_can_be_entered() -> None:
+    from sklearn.mixture import GaussianMixture
     from sklearn.neighbors import KernelDensity
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
     model = Scikit(Counts()).fit(TRAIN, VALID)
     assert np.exp(np.asarray(model.log_prob(WORLDS))).sum() == pytest.approx(1)
@@ -281,6 +301,12 @@ def test_anything_with_score_samples_can_be_entered() -> None:
     density = Scikit(KernelDensity()).fit(TRAIN, VALID)
     assert density.continuous
     assert density.sample(4).shape == (4, COLUMNS)
+    assert Scikit(make_pipeline(StandardScaler(), KernelDensity())).continuous
+    assert Scikit(Counts(), continuous=True).continuous
+    assert not Scikit(KernelDensity(), continuous=False).continuous
+    mixture = Scikit(GaussianMixture(2, random_state=0)).fit(TRAIN, VALID)
+    assert np.array_equal(mixture.sample(50, seed=1), mixture.sample(50, seed=1))
+    assert not np.array_equal(mixture.sample(50, seed=1), mixture.sample(50, seed=2))
 
 
 def test_an_answer_is_an_array_that_knows_how_it_is_known() -> None:

@@ -1,4 +1,11 @@
-"""MADE itself, with one mask and with a list of them (Germain, Gregor, Murray and Larochelle, ICML 2015)."""
+r"""MADE itself, with one mask and with a list of them (Germain, Gregor, Murray and Larochelle, ICML 2015).
+
+.. math::
+    h &= g(b + (W \odot M^W) x), \qquad p(x_d = 1 \mid x_{<d}) = \sigma(c + (V \odot M^V) h)_d \\
+    p(x) &= \frac{1}{R} \sum_r \prod_d p(x_d \mid x_{<d}; M_r)
+
+The masks M let an output see only what comes before it in an ordering; each of R has an ordering of its own.
+"""
 
 from __future__ import annotations
 

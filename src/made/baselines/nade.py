@@ -249,10 +249,9 @@ class NADE:
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
         """New rows, column after column."""
-        net = self.network_ if whole(self, n) else None
-        assert net is not None
-        generator = torch.Generator().manual_seed(seed)
-        noise = torch.rand(n, self.columns_, generator=generator, dtype=torch.float64).to(net.c.dtype)
+        count, generator = whole(self, n), torch.Generator().manual_seed(seed)
+        net = self.network_
+        noise = torch.rand(count, self.columns_, generator=generator, dtype=torch.float64).to(net.c.dtype)
         with torch.no_grad():
             x, _ = by_columns(net.W, net.b, net.V, net.c, activation=net.activation, noise=noise)
         drawn = np.empty(x.shape, dtype=np.uint8)

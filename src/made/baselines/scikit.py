@@ -28,9 +28,11 @@ class Scikit:
     Arguments:
         estimator: what has ``fit(X)`` and ``score_samples(X)``, and, to draw rows, ``sample(n)``.
         kind: of its likelihood, ``"exact"`` unless told.
+        continuous: whether its likelihood is a density of real numbers; unless told, what is known of scikit-learn's
+            own, also as the last step of a pipeline.
 
     Attributes:
-        continuous: whether its likelihood is known to be a density of real numbers.
+        continuous: the same.
         size: the number of numbers in its fitted attributes.
 
     Example:
@@ -41,12 +43,14 @@ class Scikit:
         (60, False)
     """
 
-    def __init__(self, estimator: Any, *, kind: Kind = "exact") -> None:
+    def __init__(self, estimator: Any, *, kind: Kind = "exact", continuous: bool | None = None) -> None:
         for method in ("fit", "score_samples"):
             if not callable(getattr(estimator, method, None)):
                 raise QuestionError(f"{type(estimator).__name__} has no {method}(X), which a comparison needs.")
         self.estimator, self.kind = estimator, kind
-        self.continuous = any(each.__name__ in CONTINUOUS for each in type(estimator).__mro__)
+        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        known = any(each.__name__ in CONTINUOUS for each in type(last).__mro__)
+        self.continuous = known if continuous is None else continuous
         self.epochs = 0
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
@@ -71,6 +75,8 @@ class Scikit:
         if not callable(getattr(self.estimator, "sample", None)):
             raise QuestionError(f"{name} draws no rows: it has no sample(n).")
         takes = "random_state" in inspect.signature(self.estimator.sample).parameters
+        if not takes and hasattr(self.estimator, "random_state"):
+            self.estimator.random_state = seed  # mixtures draw with the seed that they were made with
         drawn = self.estimator.sample(count, **({"random_state": seed} if takes else {}))
         values = np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn, dtype=np.float64)
         return (values > 0.5).astype(np.uint8)
