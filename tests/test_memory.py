@@ -49,16 +49,18 @@ def test_sixteen_thousand_columns() -> None:
 
 
 SCRIPT = """
-import resource, sys
+import re
+from pathlib import Path
 import numpy as np, torch
 from made import MADE
 from made.memory import training_bytes
 torch.set_num_threads(1)
 rows = np.random.default_rng(0).integers(2, size=(300, 1500)).astype(np.float64)
 small = MADE(hidden_sizes=(8,), max_epochs=2).fit(rows[:, :10])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak = lambda: 1024 * int(re.search("VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+before = peak()
 model = MADE(hidden_sizes=(1000,), max_epochs=2).fit(rows)
-print(training_bytes(model.model_.config), 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+print(training_bytes(model.model_.config), peak() - before)
 """
 
 

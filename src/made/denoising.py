@@ -180,7 +180,7 @@ class _Noisy:
     def result(self, codes: Tensor, wrong: Tensor, error: Tensor, value_error: Tensor, method: str) -> Denoised:
         """Clean rows, with holes where there were holes."""
         parts = [codes, wrong, error, value_error]
-        shown = [each.double().masked_fill(~self.observed, torch.nan).cpu().numpy() for each in parts]
+        shown = [each.cpu().double().masked_fill(~self.observed.cpu(), torch.nan).numpy() for each in parts]
         changed = (shown[0] != self.codes) & ~np.isnan(self.codes)
         return Denoised(shown[0], shown[1], shown[2], shown[3], changed, method)
 
@@ -288,9 +288,9 @@ def _ascend(noisy: _Noisy) -> Denoised:
         new_values[one, column] = best[rows, column]
         new_seen[one, column] ^= numbers[column]
         # The conditionals of an any-order model need not agree with its joint probabilities, which have the last word:
-        # they grow with each step, so that it ends.
+        # they grow with each step, by more than rounding, so that it ends.
         new_objective = _objective(_select(noisy, rows), new_values, new_seen)
-        better = new_objective > objective[rows] + 1e-6
+        better = new_objective > objective[rows] + 1e-4
         refused[rows[~better], column[~better]] = True
         stale = rows[better]
         values[stale], seen[stale], objective[stale] = new_values[better], new_seen[better], new_objective[better]

@@ -24,6 +24,7 @@ from made.walk import Walk
 __all__ = ["Ensemble", "Forecast", "Prediction", "Summary", "forecast", "predict", "predictions", "sizes"]
 
 POINTS = 1024
+TAILS = (0.005, 0.995)
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,11 @@ class Prediction:
             values.append(self.kind.outer(drawn).to(double))
         return torch.cat(values), (self.weights.to(double).exp() / each).repeat_interleave(each, dim=0)
 
-    def summary(self, probabilities: Sequence[float] = (0.05, 0.5, 0.95), *, batch_size: int = 200) -> Summary:
+    def summary(self, levels: Sequence[float] = (0.05, 0.5, 0.95), *, batch_size: int = 200) -> Summary:
         """Mean, standard deviation and quantiles by :meth:`points`; a quantile is a value that the column can have.
+
+        For mean and standard deviation, the outermost half per cent on each side counts as if it were where it begins:
+        a tail, where there are no data, may be so heavy that it has no mean.
 
         Example:
             >>> from made import Connectivities, Network, Numeric
@@ -128,16 +132,18 @@ class Prediction:
             # Infinity stands for what is missing, where that is a value of its own: then this is of the other values.
             shares = shares * values.isfinite()
             values, shares = values.nan_to_num(posinf=0), shares / shares.sum(dim=0)
+            values, order = values.sort(dim=0)
+            shares = shares.gather(0, order)
+            below = shares.cumsum(dim=0)
+            places = [(below < share - 1e-9).sum(dim=0).clamp(max=len(values) - 1) for share in (*levels, *TAILS)]
+            quantiles = values.gather(0, torch.stack(places)).where(~below[-1].isnan(), torch.nan)
+            values = values.clamp(quantiles[-2], quantiles[-1])
             mean = (shares * values).sum(dim=0)
             variance = (shares * (values - mean) ** 2).sum(dim=0)
-            values, order = values.sort(dim=0)
-            below = shares.gather(0, order).cumsum(dim=0)
-            places = [(below < share - 1e-9).sum(dim=0).clamp(max=len(values) - 1) for share in probabilities]
-            quantiles = values.gather(0, torch.stack(places)) if places else values[:0]
-            parts.append((mean, variance.sqrt(), quantiles.where(~mean.isnan(), torch.nan)))
+            parts.append((mean, variance.sqrt(), quantiles[: len(levels)]))
         if not parts:
             empty = self.weights.new_empty(0, dtype=torch.float64)
-            return Summary(empty, empty, empty.expand(len(probabilities), 0))
+            return Summary(empty, empty, empty.expand(len(levels), 0))
         means, deviations, quantile_parts = zip(*parts, strict=True)
         return Summary(torch.cat(means), torch.cat(deviations), torch.cat(quantile_parts, dim=1))
 

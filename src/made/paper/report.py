@@ -58,6 +58,8 @@ def report(results: Path, link: str = "../results") -> str:
         ("Table 1: complexity", "complexity", _table_1),
     ]
     page = [HEAD]
+    if not rows["baselines"]:
+        page.append(f"Other systems are not measured here yet: `{NAMES['baselines']}` does it.")
     for title, name, write in sections:
         page.append(f"## {title}")
         page.append(write(rows[name]) if rows[name] else f"Not measured yet: `{NAMES[name]}` does it.")
