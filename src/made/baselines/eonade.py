@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn
+from made.baselines.learning import Report, learn, one_thread
 from made.baselines.nade import ROWS_AT_A_TIME, by_columns, shared_activations
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
@@ -188,7 +188,7 @@ class EoNADE:
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
-        >>> model = EoNADE((16,), orderings=2, max_epochs=30, learning_rate=0.05).fit(rows[:150], rows[150:])
+        >>> model = EoNADE((16,), orderings=2, max_epochs=4, learning_rate=0.05).fit(rows[:150], rows[150:])
         >>> model.log_prob(rows).kind, model.size
         ('exact', 163)
         >>> -model.log_prob(rows).mean() < 1  # three equal coins, log 2 = 0.69
@@ -254,7 +254,7 @@ class EoNADE:
         """log p of each row, exact: that of the ensemble of these R orderings."""
         x = torch.from_numpy(asked(self, rows)).to(self.network_.c.dtype)
         total = torch.full((len(x),), -math.inf, dtype=torch.float64)
-        with torch.no_grad():
+        with torch.no_grad(), one_thread(not self.network_.deep):
             for ordering in self.orderings_:
                 total = torch.logaddexp(total, self.network_.log_prob(x, torch.from_numpy(ordering)))
         return LogProb((total - math.log(len(self.orderings_))).numpy())

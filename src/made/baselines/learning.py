@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from made.errors import Diverged
 from made.recipe import Recipe, learning_rate_at, make_optimizer
+from made.training import SMALL
 
-__all__ = ["Report", "learn"]
+__all__ = ["Report", "learn", "one_thread"]
 
 # Told after each epoch: its number, the mean log-likelihood of validation rows, and the seconds so far.
 Report = Callable[[int, float, float], None]
+
+
+@contextmanager
+def one_thread(small: bool = True) -> Iterator[None]:
+    """Work on one thread what is small: where other programs run, several wait for each other most of the time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if small else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def learn(
@@ -46,6 +59,18 @@ def learn(
     Returns:
         The number of the best epoch, from 0, and how many there were.
     """
+    with one_thread(sum(weight.numel() for weight in network.parameters()) * recipe.batch_size <= SMALL):
+        return _learn(network, rows, loss, score, recipe, report)
+
+
+def _learn(
+    network: nn.Module,
+    rows: Tensor,
+    loss: Callable[[Tensor, torch.Generator], Tensor],
+    score: Callable[[], float],
+    recipe: Recipe,
+    report: Report | None,
+) -> tuple[int, int]:
     begin, limit = time.perf_counter(), recipe.max_seconds or math.inf
     generator = torch.Generator().manual_seed(recipe.seed)
     parameters = dict(network.named_parameters())

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn
+from made.baselines.learning import Report, learn, one_thread
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.recipe import Recipe
@@ -261,7 +261,7 @@ class NADE:
 
 def _log_prob(network: NADENetwork, x: Tensor) -> Tensor:
     """log p of each row, in double precision. Shapes: (rows, D) to (rows)."""
-    with torch.no_grad():
+    with torch.no_grad(), one_thread():
         parts = [
             F.binary_cross_entropy_with_logits(network(some), some, reduction="none").sum(dim=1, dtype=torch.float64)
             for some in x.split(ROWS_AT_A_TIME)
