@@ -7,7 +7,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "made", deadline=None, max_examples=40, derandomize=True, suppress_health_check=list(HealthCheck)
+    "made", deadline=None, max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("made")
 torch.set_num_threads(1)  # the networks are small: threads would only wait for each other
