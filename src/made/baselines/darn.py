@@ -1,0 +1,233 @@
+r"""DARN, the deep autoregressive network (Gregor, Danihelka, Mnih, Blundell and Wierstra, ICML 2014), of one layer.
+
+Hidden units are binary and stochastic, and autoregressive like the columns:
+
+.. math::
+    p(h) = \prod_j \sigma(b_j + U_{j,<j} h_{<j}), \qquad
+    p(x \mid h) = \prod_d \sigma(c_d + V_d h + A_{d,<d} \, x_{<d}), \qquad
+    q(h \mid x) = \prod_j \sigma(e_j + (E x)_j)
+
+(each :math:`\sigma` is the probability of a 1). Simulating is fast, but p(x) is a sum over all states of h. Learning
+goes up the bound :math:`E_q[\log p(x, h) - \log q(h \mid x)]`, and what is reported is an importance-sampled estimate,
+
+.. math:: \log p(x) \approx \log \frac{1}{S} \sum_s \frac{p(x, h_s)}{q(h_s \mid x)}, \qquad h_s \sim q(h \mid x),
+
+which is too low on average, the less the larger S. The gradient of a draw is taken to be that of its probability
+(straight through).
+
+With adaptive noise (Graves, 2011), weights are drawn anew for each update, :math:`w \sim N(\mu, s^2)` with an s for
+each, and the bound pays for what they know, :math:`KL(N(\mu, s^2) \| N(m, r^2)) / N`, with the m and r of each matrix
+that are best. Asked later, they are :math:`\mu`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from made.baselines.learning import Report, learn, one_thread
+from made.baselines.pair import flip, many, shares
+from made.baselines.protocol import Floats, LogProb
+from made.baselines.rows import asked, learned, whole
+from made.recipe import Recipe
+
+__all__ = ["DARN", "DARNNetwork"]
+
+WEIGHTS = ("U", "V", "A", "E")
+LEAST_NOISE, FIRST_NOISE = -9.0, -5.0  # log s
+VALIDATION_DRAWS = 5
+ROWS_AT_A_TIME = 1000
+
+
+class DARNNetwork(nn.Module):
+    """The parameters, the bound, and the weights of draws.
+
+    Arguments:
+        mean: the share of ones in each column, which it begins with.
+        hidden_size: K.
+        noise: whether weights are noisy in training.
+        seed: the seed of the initial weights.
+    """
+
+    def __init__(self, mean: Tensor, hidden_size: int, *, noise: bool = False, seed: int = 0) -> None:
+        super().__init__()
+        generator, columns = torch.Generator().manual_seed(seed), len(mean)
+        self.E = nn.Parameter(torch.randn(hidden_size, columns, generator=generator) / columns**0.5)
+        self.V = nn.Parameter(torch.randn(columns, hidden_size, generator=generator) / hidden_size**0.5)
+        self.U, self.A = (
+            nn.Parameter(torch.zeros(hidden_size, hidden_size)),
+            nn.Parameter(torch.zeros(columns, columns)),
+        )
+        # Biases are such that rows less their means, and hidden units less a half, would have none.
+        self.b, self.b_q = nn.Parameter(torch.zeros(hidden_size)), nn.Parameter(-self.E.detach() @ mean)
+        self.c = nn.Parameter(mean.logit() - self.V.detach().sum(dim=1) / 2)
+        self.noise = noise
+        if noise:
+            self.b_noise = nn.ParameterDict(
+                {name: torch.full_like(getattr(self, name), FIRST_NOISE) for name in WEIGHTS}
+            )
+
+    def weights(self, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """U, V, A and E, with those of them zero that would see what comes later; noisy ones in training."""
+        found: dict[str, Tensor] = {name: getattr(self, name) for name in WEIGHTS}
+        if self.noise and self.training:
+            for name, mean in found.items():
+                spread = self.b_noise[name].clamp(min=LEAST_NOISE).exp()
+                found[name] = mean + spread * torch.randn(mean.shape, generator=generator)
+        return found | {name: found[name].tril(-1) for name in ("U", "A")}
+
+    def knowledge(self) -> Tensor:
+        """What the noisy weights know, in nats: their KL from the normal distribution that is closest to all."""
+        total = torch.zeros(())
+        for name in WEIGHTS:
+            mean, noise = getattr(self, name), self.b_noise[name].clamp(min=LEAST_NOISE)
+            if name in ("U", "A"):
+                before = torch.ones_like(mean, dtype=torch.bool).tril(-1)
+                mean, noise = mean[before], noise[before]
+            spread = ((2 * noise).exp() + (mean - mean.mean()) ** 2).mean()
+            total = total + (spread.log() / 2 - noise).sum()
+        return total
+
+    def loss(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """The bound's negative for each row, of one draw, with a gradient for q, too. Shapes: (rows, D) to (rows)."""
+        weights = self.weights(generator)
+        q = torch.sigmoid(F.linear(x, weights["E"], self.b_q))
+        h = flip(q.detach(), generator)
+        h = h + (q - q.detach())  # straight through
+        entropy = -(q * q.clamp(min=1e-7).log() + (1 - q) * (1 - q).clamp(min=1e-7).log()).sum(dim=1)
+        prior = F.linear(h, weights["U"], self.b)
+        rows = F.linear(x, weights["A"], self.c) + F.linear(h, weights["V"])
+        of_hidden = (h * prior - F.softplus(prior)).sum(dim=1)
+        return -(of_hidden - F.binary_cross_entropy_with_logits(rows, x, reduction="none").sum(dim=1) + entropy)
+
+    def log_weights(self, x: Tensor, draws: int, generator: torch.Generator) -> Tensor:
+        """log p(x, h) - log q(h | x) of draws of h. Shapes: (rows, D) to (draws, rows), in float64."""
+        weights, found = self.weights(), []
+        logits, base = F.linear(x, weights["E"], self.b_q), F.linear(x, weights["A"], self.c)
+        for _ in range(draws):
+            h = flip(torch.sigmoid(logits), generator)
+            prior = F.linear(h, weights["U"], self.b)
+            rows = base + F.linear(h, weights["V"])
+            each = h * (prior - logits) - F.softplus(prior) + F.softplus(logits)
+            found.append((each.sum(dim=1) + (x * rows - F.softplus(rows)).sum(dim=1)).double())
+        return torch.stack(found)
+
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        """Rows: hidden units one after the other, then columns. Shape: (n, D)."""
+        weights = self.weights()
+        h = _one_by_one(self.b.expand(n, -1).clone(), weights["U"], generator)
+        return _one_by_one(F.linear(h, weights["V"], self.c), weights["A"], generator)
+
+
+def _one_by_one(logits: Tensor, W: Tensor, generator: torch.Generator) -> Tensor:
+    """Units, each given those before it, from the rest of their logits. Shapes: (rows, J), (J, J) to (rows, J)."""
+    units, steps = torch.zeros_like(logits), W.t().contiguous()
+    for j in range(logits.shape[1]):
+        units[:, j] = flip(torch.sigmoid(logits[:, j]), generator)
+        logits.addr_(units[:, j], steps[j])
+    return units
+
+
+class DARN:
+    """A deep autoregressive network of one stochastic hidden layer: an estimate of the likelihood.
+
+    Arguments:
+        hidden_size: K, the number of hidden units.
+        noise: whether its weights have adaptive noise, which keeps it from learning rows by heart.
+        draws: S, how many draws estimate the likelihood of a row.
+        seed: the seed of everything that is random.
+        report: called after each epoch with its number, the bound of validation rows and the seconds.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`.
+
+    Attributes:
+        network_: the parameters.
+        size: how many there are, without those of noise.
+
+    Example:
+        >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
+        >>> model = DARN(4, max_epochs=3, learning_rate=0.05).fit(rows[:150], rows[150:])
+        >>> model.log_prob(rows).kind, -model.log_prob(rows).mean() < 1  # three equal coins, log 2 = 0.69
+        ('estimate', True)
+        >>> model.bound(rows).kind, model.bound(rows).mean() <= model.log_prob(rows).mean()
+        ('bound', True)
+    """
+
+    TRAINING: dict[str, Any] = {  # noqa: RUF012
+        "learning_rate": 3e-3,
+        "schedule": "cosine",
+        "clip": 5.0,
+        "average": 0.99,
+        "batch_size": 100,
+        "max_epochs": 60,
+        "patience": 10,
+    }
+
+    def __init__(
+        self,
+        hidden_size: int = 500,
+        *,
+        noise: bool = False,
+        draws: int = 100,
+        seed: int = 0,
+        report: Report | None = None,
+        **training: Any,
+    ) -> None:
+        self.hidden_size, self.noise, self.draws = hidden_size, noise, draws
+        self.seed, self.report, self.training = seed, report, self.TRAINING | training
+
+    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
+        """Learn by the bound, and keep the epoch whose bound is best on other rows."""
+        x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
+        network, rows = DARNNetwork(shares(x), self.hidden_size, noise=self.noise, seed=self.seed), len(x)
+
+        def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
+            value = network.loss(batch, generator).mean()
+            return value + network.knowledge() / rows if self.noise else value
+
+        def score() -> float:
+            with torch.no_grad():
+                generator = torch.Generator().manual_seed(self.seed)
+                parts = [network.log_weights(some, VALIDATION_DRAWS, generator) for some in y.split(ROWS_AT_A_TIME)]
+            return float(torch.cat(parts, dim=1).mean())
+
+        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
+        self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
+        self.network_, self.columns_ = network, x.shape[1]
+        D, K = self.columns_, self.hidden_size
+        self.size = D * (D + 1) // 2 + K * (K + 1) // 2 + 2 * D * K + K
+        return self
+
+    def log_prob(self, rows: ArrayLike) -> LogProb:
+        """An estimate of log p of each row, by importance sampling."""
+        values, variances = self._estimates(rows, average=False)
+        return LogProb(values, "estimate", math.sqrt(variances.sum()) / len(values))
+
+    def bound(self, rows: ArrayLike) -> LogProb:
+        """A lower bound of log p of each row, the mean over draws of what their weights' logarithms are."""
+        values, variances = self._estimates(rows, average=True)
+        return LogProb(values, "bound", math.sqrt(variances.sum()) / len(values))
+
+    def _estimates(self, rows: ArrayLike, average: bool) -> tuple[Floats, Floats]:
+        """An estimate for each row, and its variance; by averages of log weights or of weights."""
+        x = torch.from_numpy(asked(self, rows)).to(self.network_.c.dtype)
+        generator, values, variances = torch.Generator().manual_seed(self.seed), [], []
+        with torch.no_grad(), one_thread(len(x) < ROWS_AT_A_TIME):
+            for some in x.split(ROWS_AT_A_TIME):
+                weights = self.network_.log_weights(some, self.draws, generator)
+                value = weights.mean(dim=0) if average else weights.logsumexp(dim=0) - math.log(self.draws)
+                each = weights if average else (weights - value).exp()
+                values.append(value)
+                variances.append(each.var(dim=0, correction=min(1, self.draws - 1)) / self.draws)
+        return torch.cat(values).numpy(), torch.cat(variances).numpy()
+
+    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
+        """New rows."""
+        count, generator = whole(self, n), torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            return self.network_.draw(count, generator).numpy().astype(np.uint8)

@@ -1,0 +1,218 @@
+r"""DBM, the deep Boltzmann machine (Salakhutdinov and Hinton, AISTATS 2009), of two hidden layers.
+
+.. math:: p(x, h^1, h^2) = \frac{1}{Z} \exp(a \cdot x + b^1 \cdot h^1 + b^2 \cdot h^2 + x^T W^1 h^1 + (h^1)^T W^2 h^2)
+
+The first hidden layer is connected to all the rest, and the rest not among itself: :math:`(x, h^2)` and :math:`h^1` are
+a pair (:mod:`made.baselines.pair`), which gives chains of the model and log Z. What a row says of its hidden units is
+no longer known in closed form. A factorial q comes as close as it can (mean field),
+
+.. math::
+    \mu^1 = \sigma(b^1 + (W^1)^T x + W^2 \mu^2), \qquad \mu^2 = \sigma(b^2 + (W^2)^T \mu^1), \qquad
+    \log p(x) \ge E_q [\log p^*(x, h^1, h^2)] + H(q) - \log Z,
+
+and is what learning goes up against persistent chains. It begins with two RBMs, one on top of the other, in which the
+input that will come from a layer's missing neighbour is replaced by twice that of the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from made.baselines.learning import Report, learn
+from made.baselines.pair import (
+    CHECK,
+    DRAWING,
+    Chains,
+    Pair,
+    PairNetwork,
+    contrast,
+    draw,
+    flip,
+    log_partition,
+    many,
+    shares,
+)
+from made.baselines.protocol import LogProb
+from made.baselines.rows import asked, learned, whole
+from made.recipe import Recipe
+
+__all__ = ["DBM", "bound", "mean_field"]
+
+FIELDS = 10  # rounds of mean field in learning; they change little after that
+LONGER = 50  # rounds for what is reported
+PRETRAINING = 0.3  # of all epochs and of all time, for the two RBMs together
+ROWS_AT_A_TIME = 2000
+
+
+class DBM:
+    """A deep Boltzmann machine of two hidden layers: a lower bound of the likelihood.
+
+    Arguments:
+        hidden_sizes: the units of the two layers.
+        steps: of Gibbs sampling in an update.
+        chains: how many chains estimate log Z.
+        temperatures: how many distributions they come through.
+        seed: the seed of everything that is random.
+        report: called after each epoch, once both layers learn, with its number, the bound of validation rows, seconds.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`.
+
+    Attributes:
+        pair_: of (x, h^2), (D + K2), and h^1.
+        constant_: its log Z.
+        size: the number of parameters.
+
+    Example:
+        >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
+        >>> model = DBM((4, 3), max_epochs=4, learning_rate=0.05).fit(rows[:150], rows[150:])
+        >>> model.log_prob(rows).kind, -model.log_prob(rows).mean() < 1.3  # three equal coins, log 2 = 0.69
+        ('bound', True)
+    """
+
+    TRAINING: dict[str, Any] = {  # noqa: RUF012
+        "learning_rate": 3e-3,
+        "schedule": "linear",
+        "average": 0.99,
+        "batch_size": 100,
+        "max_epochs": 40,
+        "patience": 10,
+    }
+
+    def __init__(
+        self,
+        hidden_sizes: tuple[int, int] = (500, 500),
+        *,
+        steps: int = 5,
+        chains: int = 500,
+        temperatures: int = 4000,
+        seed: int = 0,
+        report: Report | None = None,
+        **training: Any,
+    ) -> None:
+        if len(hidden_sizes) != 2 or any(size < 1 for size in hidden_sizes):
+            raise ValueError(f"'hidden_sizes' should be two numbers of units, not {hidden_sizes!r}.")
+        self.hidden_sizes, self.steps, self.chains, self.temperatures = hidden_sizes, steps, chains, temperatures
+        self.seed, self.report, self.training = seed, report, self.TRAINING | training
+
+    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
+        """Learn two RBMs, then all of it, and keep the epoch that is best on other rows."""
+        x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
+        self.columns_ = x.shape[1]
+        epochs = round(PRETRAINING / 2 * self.training["max_epochs"])
+        begin, spent = self._pretrained(x, epochs, seconds)
+        mean = torch.cat([shares(x), torch.full((self.hidden_sizes[1],), 0.5)])
+        self.base_ = mean.logit()
+        network, chains = PairNetwork(mean, self.hidden_sizes[0], begin=begin), Chains(self.steps, persistent=True)
+
+        def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
+            pair = network.pair()
+            first, second = mean_field(pair.detach(), batch, FIELDS)
+            own = chains(pair, torch.cat([batch, flip(second, generator)], dim=1), generator)
+            return pair.log_sum(own).mean() - pair.log_weight(torch.cat([batch, second], dim=1), first).mean()
+
+        def score() -> float:
+            pair = network.fixed()
+            return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).value
+
+        left = None if seconds is None else (1 - PRETRAINING) * seconds
+        recipe = Recipe(**(self.training | _ends(self.training["max_epochs"] - 2 * epochs, left)), seed=self.seed)
+        self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
+        self.epochs, self.pair_ = self.epochs + spent, network.fixed()
+        self.size = sum(weight.numel() for weight in self.pair_)
+        self.constant_ = log_partition(
+            self.pair_, self.base_, chains=self.chains, temperatures=self.temperatures, seed=self.seed + 1
+        )
+        return self
+
+    def _pretrained(self, x: Tensor, epochs: int, seconds: float | None) -> tuple[Pair, int]:
+        """The pair of two RBMs, one on top of the other, and the epochs that they took."""
+        time = None if seconds is None else PRETRAINING / 2 * seconds
+        recipe = Recipe(**(self.training | _ends(epochs, time)), seed=self.seed)
+        lower = PairNetwork(shares(x), self.hidden_sizes[0], seed=self.seed)
+
+        def twice_below(pair: Pair) -> Pair:
+            return Pair(torch.cat([pair.W, pair.W]), torch.cat([pair.a, pair.a]), pair.b)
+
+        _, first = _learn_pair(
+            lower, twice_below, lambda rows, _: torch.cat([rows, rows], dim=1), x, self.steps, recipe
+        )
+        below = twice_below(lower.fixed())
+        mean = below.given(torch.cat([x, x], dim=1)).mean(dim=0).clamp(1e-3, 1 - 1e-3)
+        upper = PairNetwork(mean, self.hidden_sizes[1], seed=self.seed + 1)
+
+        def twice_above(pair: Pair) -> Pair:
+            return Pair(torch.cat([pair.W, pair.W], dim=1), pair.a, torch.cat([pair.b, pair.b]))
+
+        def hidden(rows: Tensor, generator: torch.Generator) -> Tensor:
+            return flip(below.given(torch.cat([rows, rows], dim=1)), generator)
+
+        _, second = _learn_pair(upper, twice_above, hidden, x, self.steps, recipe)
+        one, two = lower.fixed(), upper.fixed()
+        whole_pair = Pair(torch.cat([one.W, two.W.t()]), torch.cat([one.a, two.b]), (one.b + two.a) / 2)
+        return whole_pair, first + second
+
+    def log_prob(self, rows: ArrayLike) -> LogProb:
+        """A lower bound of log p of each row: exact but for log Z, which is the same in all of them."""
+        x = torch.from_numpy(asked(self, rows)).double()
+        values = bound(self.pair_.double(), x, LONGER) - self.constant_.value
+        return LogProb(values.numpy(), "bound", self.constant_.standard_error)
+
+    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
+        """New rows, drawn with their h^2, which is left out."""
+        x = draw(self.pair_, self.base_, whole(self, n), temperatures=DRAWING, seed=seed)
+        return x[:, : self.columns_].numpy().astype(np.uint8)
+
+
+def _ends(epochs: int, seconds: float | None) -> dict[str, Any]:
+    """When training is to end: not before one epoch."""
+    return {"max_epochs": max(epochs, 1), "max_seconds": seconds}
+
+
+def _learn_pair(
+    network: PairNetwork,
+    twice: Callable[[Pair], Pair],
+    seen: Callable[[Tensor, torch.Generator], Tensor],
+    x: Tensor,
+    steps: int,
+    recipe: Recipe,
+) -> tuple[int, int]:
+    """Contrastive divergence of a pair one side of which is there twice; its last epoch is as good as any."""
+    chains, epoch = Chains(steps, persistent=True), count()
+
+    def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
+        pair, rows = twice(network.pair()), seen(batch, generator)
+        return contrast(pair, rows, chains(pair, rows, generator))
+
+    return learn(network, many(x), loss, lambda: float(next(epoch)), recipe)
+
+
+def mean_field(pair: Pair, x: Tensor, rounds: int) -> tuple[Tensor, Tensor]:
+    """The probabilities of h^1 and h^2 by which a factorial q is closest. Shapes: (rows, D) to (rows, K1), (rows, K2).
+
+    They are found in turn, given the last of each other, so that every round brings q closer.
+    """
+    columns = x.shape[1]
+    from_rows, W, b = torch.addmm(pair.b, x, pair.W[:columns]), pair.W[columns:], pair.a[columns:]
+    second = torch.full((len(x), len(W)), 0.5, dtype=x.dtype)
+    first = torch.sigmoid(from_rows + second @ W)
+    for _ in range(rounds):
+        second = torch.sigmoid(torch.addmm(b, first, W.t()))
+        first = torch.sigmoid(from_rows + second @ W)
+    return first, second
+
+
+def bound(pair: Pair, x: Tensor, rounds: int) -> Tensor:
+    """The bound but for log Z. Shapes: (rows, D) to (rows)."""
+    parts = []
+    for some in x.split(ROWS_AT_A_TIME):
+        first, second = mean_field(pair, some, rounds)
+        entropy = sum(F.binary_cross_entropy(q, q, reduction="none").sum(dim=1) for q in (first, second))
+        parts.append(pair.log_weight(torch.cat([some, second], dim=1), first) + entropy)
+    return torch.cat(parts)

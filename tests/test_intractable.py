@@ -1,0 +1,311 @@
+"""Systems whose likelihood is estimated or bounded: both against the truth, which small models have by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from made.baselines import pair as pairs
+from made.baselines.darn import DARN
+from made.baselines.dbm import DBM, bound, mean_field
+from made.baselines.dbn import DBN
+from made.baselines.pair import Chains, Constant, Pair, PairNetwork, anneal, contrast, draw, log_partition
+from made.baselines.rbm import RBM
+
+COLUMNS = 5
+
+
+def states(units: int) -> torch.Tensor:
+    return torch.tensor(list(itertools.product((0.0, 1.0), repeat=units)), dtype=torch.float64)
+
+
+WORLDS = states(COLUMNS).numpy().astype(np.uint8)
+
+
+def structured(count: int = 400, seed: int = 0) -> np.ndarray:
+    """Rows whose second half copies the first, with some noise."""
+    random = np.random.default_rng(seed)
+    rows = (random.random((count, COLUMNS)) < 0.3).astype(np.uint8)
+    rows[:, 3:] = rows[:, :2] ^ (random.random((count, 2)) < 0.1)
+    return rows
+
+
+TRAIN, VALID = structured(seed=0), structured(100, seed=1)
+SYSTEMS = {
+    "rbm": lambda seed=0: RBM(4, max_epochs=30, learning_rate=0.03, seed=seed),
+    "dbn": lambda seed=0: DBN((4, 3), max_epochs=30, learning_rate=0.03, seed=seed),
+    "dbm": lambda seed=0: DBM((4, 3), max_epochs=30, learning_rate=0.03, seed=seed),
+    "darn": lambda seed=0: DARN(4, max_epochs=30, learning_rate=0.03, seed=seed),
+}
+
+
+def random_pair(left: int, right: int, seed: int, scale: float = 0.7) -> Pair:
+    generator = torch.Generator().manual_seed(seed)
+    shapes = ((left, right), (left,), (right,))
+    return Pair(*(scale * torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes))
+
+
+def brute(pair: Pair) -> float:
+    """log Z, by all states of both sides."""
+    x, y = states(len(pair.a)), states(len(pair.b))
+    weights = (x @ pair.a)[:, None] + y @ pair.b + x @ pair.W @ y.t()
+    return float(weights.flatten().logsumexp(dim=0))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_epochs():
+    before, pairs.ROWS_AN_EPOCH = pairs.ROWS_AN_EPOCH, 1
+    yield
+    pairs.ROWS_AN_EPOCH = before
+
+
+@pytest.fixture(scope="module", params=list(SYSTEMS))
+def fitted(request):
+    return SYSTEMS[request.param]().fit(TRAIN, VALID)
+
+
+def truth(model) -> np.ndarray:
+    """log p of all rows, by all states of all hidden units."""
+    x = states(COLUMNS)
+    if isinstance(model, RBM):
+        pair = model.pair_.double()
+        joint = (x @ pair.a)[:, None] + states(4) @ pair.b + x @ pair.W @ states(4).t()
+        return (joint.logsumexp(dim=1) - brute(pair)).numpy()
+    if isinstance(model, DBM):
+        pair, every = model.pair_.double(), states(4)
+        both = torch.cat([x.repeat_interleave(8, 0), states(3).repeat(len(x), 1)], dim=1)
+        joint = (both @ pair.a)[:, None] + every @ pair.b + both @ pair.W @ every.t()
+        return (joint.reshape(len(x), -1).logsumexp(dim=1) - brute(pair)).numpy()
+    h = states(4)
+    if isinstance(model, DBN):
+        lower, upper, above = model.lower_.pair_.double(), model.pair_.double(), states(3)
+        top = (h @ upper.a)[:, None] + above @ upper.b + h @ upper.W @ above.t()
+        prior = top.logsumexp(dim=1) - brute(upper)
+        logits = (lower.a + h @ lower.W.t()).expand(len(x), -1, -1)
+    else:
+        network = model.network_.double()
+        with torch.no_grad():
+            below, above = F.linear(h, network.U.tril(-1), network.b), F.linear(x, network.A.tril(-1), network.c)
+            prior = -F.binary_cross_entropy_with_logits(below, h, reduction="none").sum(dim=1)
+            logits = above[:, None] + h @ network.V.t()
+        network.float()
+    rows = -F.binary_cross_entropy_with_logits(logits, x[:, None].expand_as(logits), reduction="none").sum(dim=2)
+    return (rows + prior).logsumexp(dim=1).detach().numpy()
+
+
+def test_the_truth_sums_to_one(fitted) -> None:
+    assert np.exp(truth(fitted)).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_what_is_said_of_a_likelihood_holds(fitted) -> None:
+    answer, exact = fitted.log_prob(WORLDS), truth(fitted)
+    assert answer.kind == {RBM: "exact", DBN: "bound", DBM: "bound", DARN: "estimate"}[type(fitted)]
+    assert answer.values.dtype == np.float64
+    if answer.kind == "exact":
+        assert answer.values == pytest.approx(exact, abs=1e-5)
+        assert answer.standard_error == 0
+    elif answer.kind == "bound":
+        assert answer.mean() <= exact.mean() + 3 * answer.standard_error + 1e-6
+        assert (answer.values <= exact + (1e-6 if isinstance(fitted, DBM) else 0.5)).all()
+        assert answer.mean() > exact.mean() - 2  # it says something
+    else:
+        assert abs(answer.mean() - exact.mean()) < 3 * answer.standard_error + 1e-3
+        assert answer.standard_error > 0
+    assert np.array_equal(answer.values, fitted.log_prob(WORLDS).values)
+
+
+def test_a_sampler_fits_its_enumerated_distribution(fitted) -> None:
+    """The frequencies of all states, by the statistic of a chi-square test."""
+    count = 20_000
+    drawn = fitted.sample(count, seed=5)
+    assert (drawn.dtype, drawn.shape) == (np.uint8, (count, COLUMNS))
+    assert chi_square(drawn, np.exp(truth(fitted))) < 5
+    assert np.array_equal(drawn, fitted.sample(count, seed=5))
+    assert not np.array_equal(drawn, fitted.sample(count, seed=6))
+
+
+def chi_square(drawn: np.ndarray, probabilities: np.ndarray) -> float:
+    """How many standard deviations the statistic is above its mean."""
+    codes = drawn.astype(np.int64) @ (1 << np.arange(drawn.shape[1])[::-1])
+    observed, expected = np.bincount(codes, minlength=len(probabilities)), len(drawn) * probabilities
+    likely = expected > 5
+    freedom = int(likely.sum())
+    return float((((observed - expected) ** 2 / expected)[likely].sum() - freedom) / math.sqrt(2 * freedom))
+
+
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_a_seed_makes_the_same_model(name) -> None:
+    first, again, other = (SYSTEMS[name](seed).fit(TRAIN[:100], VALID).log_prob(WORLDS).values for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_what_depends_is_learned(name) -> None:
+    test, mean = structured(1000, seed=2), TRAIN.mean(axis=0)
+    alone = (test * np.log(mean) + (1 - test) * np.log(1 - mean)).sum(axis=1).mean()
+    model = SYSTEMS[name]()
+    model.training |= {"max_epochs": 100, "learning_rate": 0.05}
+    assert model.fit(TRAIN, VALID).log_prob(test).mean() > alone + 0.3
+
+
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_time_ends_training(name) -> None:
+    model = SYSTEMS[name]()
+    model.training |= {"max_epochs": 10_000, "patience": 10_000}
+    assert 0 < model.fit(TRAIN, VALID, seconds=0.3).epochs < 1000
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (6, 2), (2, 2)])
+def test_a_constant_is_summed_where_a_side_is_small(shape) -> None:
+    pair = random_pair(*shape, seed=1)
+    constant = log_partition(pair, torch.zeros(shape[0]), chains=1, temperatures=1)
+    assert constant == Constant(pytest.approx(brute(pair), abs=1e-10), 0.0, False)
+    assert log_partition(pair.turned(), torch.zeros(shape[1]), chains=1, temperatures=1).value == constant.value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_annealing_agrees_with_summation(seed, monkeypatch) -> None:
+    """Of an RBM, and of a DBM, which is a pair, too: its columns and its second layer against its first."""
+    for pair in (random_pair(6, 5, seed), random_pair(5 + 3, 4, seed + 100)):
+        exact = brute(pair)
+        monkeypatch.setattr(pairs, "EXACT", 0)
+        base = torch.linspace(-1, 1, len(pair.a), dtype=torch.float64)
+        constant = log_partition(pair, base, chains=400, temperatures=200, seed=seed)
+        monkeypatch.undo()
+        assert constant.estimated
+        assert 0 < constant.standard_error < 0.1
+        assert abs(constant.value - exact) < 3 * constant.standard_error
+
+
+def test_without_a_way_to_go_annealing_is_importance_sampling() -> None:
+    """One step from independent units: the mean weight is unbiased all the same."""
+    pair = random_pair(4, 3, seed=3, scale=0.3)
+    _, weights = anneal(pair, torch.zeros(4), 200_000, 1, torch.Generator().manual_seed(0))
+    assert float(weights.logsumexp(dim=0)) - math.log(200_000) == pytest.approx(brute(pair), abs=0.01)
+
+
+def test_annealed_draws_fit(monkeypatch) -> None:
+    pair = random_pair(4, 6, seed=2)
+    x = states(4)
+    probabilities = (pair.log_sum(x) - brute(pair)).exp().numpy()
+    monkeypatch.setattr(pairs, "EXACT", 0)
+    drawn = draw(pair, torch.zeros(4), 20_000, temperatures=50, seed=3)
+    assert chi_square(drawn.numpy().astype(np.uint8), probabilities) < 5
+
+
+def test_an_estimated_rbm_says_so(monkeypatch) -> None:
+    model = SYSTEMS["rbm"]()
+    exact = model.fit(TRAIN, VALID).log_prob(WORLDS)
+    monkeypatch.setattr(pairs, "EXACT", 0)
+    model.constant_ = log_partition(model.pair_, model.base_, chains=100, temperatures=300)
+    answer = model.log_prob(WORLDS)
+    assert answer.kind == "estimate"
+    assert 0 < answer.standard_error < 0.1
+    assert abs(answer.mean() - exact.mean()) < 3 * answer.standard_error
+
+
+def test_a_centred_pair_is_the_same_pair() -> None:
+    pair = random_pair(4, 3, seed=0)
+    network = PairNetwork(torch.full((4,), 0.3, dtype=torch.float64), 3, begin=pair)
+    for ours, theirs in zip(network.fixed(), pair, strict=True):
+        assert torch.allclose(ours, theirs)
+
+
+def test_the_contrast_has_the_gradient_of_the_likelihood() -> None:
+    """With all states of the model, each as often as it is likely, in place of a few draws."""
+    pair = Pair(*(each.requires_grad_() for each in random_pair(3, 2, seed=0)))
+    x, rows = states(3), torch.tensor([[1.0, 0, 1], [0, 1, 1]], dtype=torch.float64)
+    exact = (pair.log_sum(x).logsumexp(dim=0) - pair.log_sum(rows).mean()).squeeze()
+    expected = torch.autograd.grad(exact, pair)
+    share = (pair.log_sum(x) - brute(pair.detach())).exp().detach()
+    found = torch.autograd.grad((share * pair.log_sum(x)).sum() - pair.log_sum(rows).mean(), pair)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-10)
+    drawn = draw(pair.detach(), torch.zeros(3), 100_000, temperatures=1)
+    for ours, theirs in zip(torch.autograd.grad(contrast(pair, rows, drawn), pair), expected, strict=True):
+        assert torch.allclose(ours, theirs, atol=0.01)
+
+
+def test_chains_go_on_where_they_ended_if_they_persist() -> None:
+    still = Pair(*(torch.zeros(shape) for shape in ((3, 2), (3,), (2,))))
+    still = Pair(still.W, torch.tensor([40.0, -40.0, 40.0]), still.b)
+    rows, generator = torch.zeros(4, 3), torch.Generator().manual_seed(0)
+    for persistent in (True, False):
+        chains = Chains(0, persistent)
+        chains.last = torch.ones(4, 3)
+        assert torch.equal(chains(still, rows, generator), torch.ones(4, 3) if persistent else rows)
+        chains.steps = 1
+        assert torch.equal(chains(still, rows, generator), torch.tensor([[1.0, 0, 1]]).expand(4, -1))
+
+
+def test_mean_field_only_gets_closer() -> None:
+    pair, x = random_pair(5 + 3, 4, seed=4), states(5)
+    values = torch.stack([bound(pair, x, rounds) for rounds in (0, 1, 2, 5, 50)])
+    assert (values.diff(dim=0) >= -1e-10).all()
+    first, second = mean_field(pair, x, 200)
+    assert torch.allclose(first, pair.given(torch.cat([x, second], dim=1)), atol=1e-6)
+    assert torch.allclose(second, pair.turned().given(first)[:, 5:], atol=1e-6)
+
+
+def test_a_dbn_begins_with_the_likelihood_of_its_rbm() -> None:
+    """As many units above as columns, and nothing learned there: the bound is exact, whatever is drawn."""
+    model = DBN((4,), max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
+    lower = model.lower_
+    model.pair_, exact = lower.pair_.turned(), lower.log_prob(WORLDS).values
+    model.constant_ = log_partition(model.pair_, model.base_, chains=1, temperatures=1)
+    model.draws = 2000
+    assert model.log_prob(WORLDS).values == pytest.approx(exact, abs=0.1)
+    assert model.log_prob(WORLDS).mean() == pytest.approx(exact.mean(), abs=4 * model.log_prob(WORLDS).standard_error)
+
+
+def test_the_estimate_of_darn_converges_as_its_draws_grow() -> None:
+    model = SYSTEMS["darn"]().fit(TRAIN, VALID)
+    exact, gaps = truth(model), []
+    for draws in (1, 10, 300, 5000):
+        model.draws = draws
+        answer = model.log_prob(WORLDS)
+        gaps.append(float(np.abs(answer.values - exact).mean()))
+        if draws >= 300:
+            assert abs(answer.mean() - exact.mean()) < 3 * answer.standard_error + 1e-5
+    assert gaps[0] > gaps[1] > gaps[2] > gaps[3]
+    assert gaps[-1] < 0.03
+    assert model.bound(WORLDS).kind == "bound"
+    assert (model.bound(WORLDS).values <= exact + 0.05).all()
+
+
+def test_adaptive_noise_is_paid_for_and_asked_without() -> None:
+    model = DARN(4, noise=True, max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
+    network = model.network_
+    assert set(network.b_noise) == {"U", "V", "A", "E"}
+    assert model.size == SYSTEMS["darn"]().fit(TRAIN, VALID).size  # noise is in training only
+    with torch.no_grad():
+        network.eval()
+        assert torch.equal(network.weights()["V"], network.V)
+        network.train()
+        generator = torch.Generator().manual_seed(0)
+        noisy = torch.stack([network.weights(generator)["V"] - network.V for _ in range(2000)])
+        assert torch.allclose(noisy.std(dim=0), network.b_noise["V"].clamp(min=-9).exp(), rtol=0.2)
+        # By numbers: KL of each from N(m, r^2), at the m and r that are best.
+        total = 0.0
+        for name in ("U", "V", "A", "E"):
+            mean, log_s = getattr(network, name), network.b_noise[name].clamp(min=-9)
+            if name in ("U", "A"):
+                below = torch.ones_like(mean, dtype=torch.bool).tril(-1)
+                mean, log_s = mean[below], log_s[below]
+            m, s = mean.mean(), log_s.exp()
+            r = (s**2 + (mean - m) ** 2).mean().sqrt()
+            normal = torch.distributions.Normal
+            total += float(torch.distributions.kl_divergence(normal(mean, s), normal(m, r)).sum())
+        assert float(network.knowledge()) == pytest.approx(total, rel=1e-5)
+
+
+@pytest.mark.parametrize("make", [lambda: DBN(()), lambda: DBN((1, 2, 3)), lambda: DBM((4,)), lambda: DBM((0, 2))])
+def test_sizes_that_make_no_sense(make) -> None:
+    with pytest.raises(ValueError, match="hidden_sizes"):
+        make()
