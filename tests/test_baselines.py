@@ -50,10 +50,10 @@ def fitted(request) -> Density:
 
 
 def test_every_system_has_a_small_one_here() -> None:
-    assert set(FAST) == set(SYSTEMS)
-    for name, system in SYSTEMS.items():
-        assert type(system.factory(3)) is type(FAST[name]())
-        assert system.factory(3).seed == 3  # type: ignore[attr-defined]
+    assert set(FAST) == {name for name, system in SYSTEMS.items() if system.exact}
+    for name in FAST:
+        assert type(SYSTEMS[name].factory(3)) is type(FAST[name]())
+        assert SYSTEMS[name].factory(3).seed == 3  # type: ignore[attr-defined]
 
 
 def test_an_exact_likelihood_sums_to_one(fitted) -> None:

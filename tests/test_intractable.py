@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from made import baselines
 from made.baselines import pair as pairs
 from made.baselines.darn import DARN
 from made.baselines.dbm import DBM, bound, mean_field
@@ -36,11 +37,12 @@ def structured(count: int = 400, seed: int = 0) -> np.ndarray:
 
 
 TRAIN, VALID = structured(seed=0), structured(100, seed=1)
-SYSTEMS = {
+SMALL = {
     "rbm": lambda seed=0: RBM(4, max_epochs=30, learning_rate=0.03, seed=seed),
     "dbn": lambda seed=0: DBN((4, 3), max_epochs=30, learning_rate=0.03, seed=seed),
     "dbm": lambda seed=0: DBM((4, 3), max_epochs=30, learning_rate=0.03, seed=seed),
     "darn": lambda seed=0: DARN(4, max_epochs=30, learning_rate=0.03, seed=seed),
+    "darn-noise": lambda seed=0: DARN(4, noise=True, max_epochs=30, learning_rate=0.03, seed=seed),
 }
 
 
@@ -64,9 +66,9 @@ def short_epochs():
     pairs.ROWS_AN_EPOCH = before
 
 
-@pytest.fixture(scope="module", params=list(SYSTEMS))
+@pytest.fixture(scope="module", params=list(SMALL))
 def fitted(request):
-    return SYSTEMS[request.param]().fit(TRAIN, VALID)
+    return SMALL[request.param]().fit(TRAIN, VALID)
 
 
 def truth(model) -> np.ndarray:
@@ -96,6 +98,17 @@ def truth(model) -> np.ndarray:
         network.float()
     rows = -F.binary_cross_entropy_with_logits(logits, x[:, None].expand_as(logits), reduction="none").sum(dim=2)
     return (rows + prior).logsumexp(dim=1).detach().numpy()
+
+
+def test_every_system_has_a_small_one_here() -> None:
+    assert set(SMALL) == {name for name, system in baselines.SYSTEMS.items() if not system.exact}
+    for name, small in SMALL.items():
+        system = baselines.SYSTEMS[name].factory(3)
+        assert (type(system), system.seed, getattr(system, "noise", None)) == (
+            type(small()),
+            3,
+            getattr(small(), "noise", None),
+        )
 
 
 def test_the_truth_sums_to_one(fitted) -> None:
@@ -138,25 +151,25 @@ def chi_square(drawn: np.ndarray, probabilities: np.ndarray) -> float:
     return float((((observed - expected) ** 2 / expected)[likely].sum() - freedom) / math.sqrt(2 * freedom))
 
 
-@pytest.mark.parametrize("name", list(SYSTEMS))
+@pytest.mark.parametrize("name", list(SMALL))
 def test_a_seed_makes_the_same_model(name) -> None:
-    first, again, other = (SYSTEMS[name](seed).fit(TRAIN[:100], VALID).log_prob(WORLDS).values for seed in (0, 0, 1))
+    first, again, other = (SMALL[name](seed).fit(TRAIN[:100], VALID).log_prob(WORLDS).values for seed in (0, 0, 1))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("name", list(SYSTEMS))
+@pytest.mark.parametrize("name", list(SMALL))
 def test_what_depends_is_learned(name) -> None:
     test, mean = structured(1000, seed=2), TRAIN.mean(axis=0)
     alone = (test * np.log(mean) + (1 - test) * np.log(1 - mean)).sum(axis=1).mean()
-    model = SYSTEMS[name]()
+    model = SMALL[name]()
     model.training |= {"max_epochs": 100, "learning_rate": 0.05}
     assert model.fit(TRAIN, VALID).log_prob(test).mean() > alone + 0.3
 
 
-@pytest.mark.parametrize("name", list(SYSTEMS))
+@pytest.mark.parametrize("name", list(SMALL))
 def test_time_ends_training(name) -> None:
-    model = SYSTEMS[name]()
+    model = SMALL[name]()
     model.training |= {"max_epochs": 10_000, "patience": 10_000}
     assert 0 < model.fit(TRAIN, VALID, seconds=0.3).epochs < 1000
 
@@ -200,7 +213,7 @@ def test_annealed_draws_fit(monkeypatch) -> None:
 
 
 def test_an_estimated_rbm_says_so(monkeypatch) -> None:
-    model = SYSTEMS["rbm"]()
+    model = SMALL["rbm"]()
     exact = model.fit(TRAIN, VALID).log_prob(WORLDS)
     monkeypatch.setattr(pairs, "EXACT", 0)
     model.constant_ = log_partition(model.pair_, model.base_, chains=100, temperatures=300)
@@ -265,7 +278,7 @@ def test_a_dbn_begins_with_the_likelihood_of_its_rbm() -> None:
 
 
 def test_the_estimate_of_darn_converges_as_its_draws_grow() -> None:
-    model = SYSTEMS["darn"]().fit(TRAIN, VALID)
+    model = SMALL["darn"]().fit(TRAIN, VALID)
     exact, gaps = truth(model), []
     for draws in (1, 10, 300, 5000):
         model.draws = draws
@@ -283,7 +296,7 @@ def test_adaptive_noise_is_paid_for_and_asked_without() -> None:
     model = DARN(4, noise=True, max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
     network = model.network_
     assert set(network.b_noise) == {"U", "V", "A", "E"}
-    assert model.size == SYSTEMS["darn"]().fit(TRAIN, VALID).size  # noise is in training only
+    assert model.size == SMALL["darn"]().fit(TRAIN, VALID).size  # noise is in training only
     with torch.no_grad():
         network.eval()
         assert torch.equal(network.weights()["V"], network.V)

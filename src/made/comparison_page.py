@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from made.baselines.protocol import SIGNS
 from made.comparison import Result, Setting, decimals, differences, ranked, sentences
 from made.html import Cell, clip, document, generator, row, scroll, signed, table, text, ticks
 
@@ -70,8 +71,7 @@ def shown(result: Result, places: int) -> str:
         >>> shown(Result("some", "some", 1.5, kind="bound"), 2)
         '≤ 1.50'
     """
-    sign = {"bound": "≤ ", "estimate": "≈ "}.get(result.kind or "", "")
-    return f"{sign}{result.nll:.{places}f}"
+    return f"{SIGNS[result.kind or 'exact']}{result.nll:.{places}f}"
 
 
 def speed(value: float) -> str:

@@ -20,10 +20,12 @@ class System(NamedTuple):
     Attributes:
         title: what it is called in a table.
         factory: makes one, not fitted, from the seed of everything that is random.
+        exact: whether its likelihood is known, whatever its size.
     """
 
     title: str
     factory: Callable[[int], Density]
+    exact: bool = True
 
 
 def _factory(module: str, name: str, **parameters: Any) -> Callable[[int], Density]:
@@ -45,4 +47,9 @@ SYSTEMS: dict[str, System] = {
     "eonade2": System("EoNADE, 2 hidden layers", _factory("eonade", "EoNADE", hidden_sizes=(500, 500))),
     "made": System("MADE", _factory("made", "OneMask")),
     "made-masks": System("MADE, mask sampling", _factory("made", "MaskSampling")),
+    "rbm": System("RBM", _factory("rbm", "RBM"), exact=False),
+    "dbn": System("DBN, 2 hidden layers", _factory("dbn", "DBN"), exact=False),
+    "dbm": System("DBM, 2 hidden layers", _factory("dbm", "DBM"), exact=False),
+    "darn": System("DARN", _factory("darn", "DARN"), exact=False),
+    "darn-noise": System("DARN, adaptive noise", _factory("darn", "DARN", noise=True), exact=False),
 }

@@ -151,7 +151,7 @@ class DARN:
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
-        >>> model = DARN(4, max_epochs=3, learning_rate=0.05).fit(rows[:150], rows[150:])
+        >>> model = DARN(4, max_epochs=2, learning_rate=0.05).fit(rows[:150], rows[150:])
         >>> model.log_prob(rows).kind, -model.log_prob(rows).mean() < 1  # three equal coins, log 2 = 0.69
         ('estimate', True)
         >>> model.bound(rows).kind, model.bound(rows).mean() <= model.log_prob(rows).mean()
@@ -164,7 +164,7 @@ class DARN:
         "clip": 5.0,
         "average": 0.99,
         "batch_size": 100,
-        "max_epochs": 60,
+        "max_epochs": 40,
         "patience": 10,
     }
 

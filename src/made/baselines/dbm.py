@@ -71,7 +71,7 @@ class DBM:
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
-        >>> model = DBM((4, 3), max_epochs=4, learning_rate=0.05).fit(rows[:150], rows[150:])
+        >>> model = DBM((4, 3), max_epochs=3, learning_rate=0.03).fit(rows[:150], rows[150:])
         >>> model.log_prob(rows).kind, -model.log_prob(rows).mean() < 1.3  # three equal coins, log 2 = 0.69
         ('bound', True)
     """
@@ -81,7 +81,7 @@ class DBM:
         "schedule": "linear",
         "average": 0.99,
         "batch_size": 100,
-        "max_epochs": 40,
+        "max_epochs": 25,
         "patience": 10,
     }
 
@@ -90,8 +90,8 @@ class DBM:
         hidden_sizes: tuple[int, int] = (500, 500),
         *,
         steps: int = 5,
-        chains: int = 500,
-        temperatures: int = 4000,
+        chains: int = 100,
+        temperatures: int = 2000,
         seed: int = 0,
         report: Report | None = None,
         **training: Any,

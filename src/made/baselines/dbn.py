@@ -57,7 +57,7 @@ class DBN:
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
-        >>> model = DBN((4,), max_epochs=3, learning_rate=0.02).fit(rows[:150], rows[150:])
+        >>> model = DBN((4,), max_epochs=2, learning_rate=0.02).fit(rows[:150], rows[150:])
         >>> model.log_prob(rows).kind, -model.log_prob(rows).mean() < 1.3  # three equal coins, log 2 = 0.69
         ('bound', True)
     """
@@ -68,8 +68,8 @@ class DBN:
         *,
         steps: int = 5,
         draws: int = 20,
-        chains: int = 500,
-        temperatures: int = 4000,
+        chains: int = 100,
+        temperatures: int = 2000,
         seed: int = 0,
         report: Report | None = None,
         **training: Any,

@@ -48,7 +48,7 @@ STATES_AT_A_TIME = 4096
 # beta spends these parts of all steps below 0.5, below 0.9 and below 1: the closer to the end, the slower.
 PARTS = ((0.0, 0.5, 0.2), (0.5, 0.9, 0.4), (0.9, 1.0, 0.4))
 CHECK = {"chains": 100, "temperatures": 400}  # that estimate log Z after each epoch
-ROWS_AN_EPOCH = 10_000  # at least, for that reason
+ROWS_AN_EPOCH = 20_000  # at least, for that reason
 DRAWING = 1000  # temperatures on the way of a draw
 MIXED = 10  # steps of Gibbs sampling after chains were drawn by their weights, which makes some of them twins
 

@@ -8,10 +8,12 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Density", "Floats", "Kind", "LogProb"]
+__all__ = ["SIGNS", "Density", "Floats", "Kind", "LogProb"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["exact", "estimate", "bound"]
+# In front of an NLL, wherever one is shown: a bound of log p from below is one of the NLL from above.
+SIGNS: dict[Kind, str] = {"exact": "", "estimate": "≈ ", "bound": "≤ "}
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class RBM:
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
-        >>> model = RBM(4, max_epochs=3, learning_rate=0.05).fit(rows[:150], rows[150:])
+        >>> model = RBM(4, max_epochs=2, learning_rate=0.05).fit(rows[:150], rows[150:])
         >>> -model.log_prob(rows).mean() < 1.2  # three equal coins, log 2 = 0.69
         True
         >>> model.log_prob(rows).kind, model.size
@@ -59,7 +59,7 @@ class RBM:
         "schedule": "linear",
         "average": 0.99,
         "batch_size": 100,
-        "max_epochs": 30,
+        "max_epochs": 20,
         "patience": 10,
     }
 
@@ -69,8 +69,8 @@ class RBM:
         *,
         steps: int = 5,
         persistent: bool = True,
-        chains: int = 500,
-        temperatures: int = 4000,
+        chains: int = 100,
+        temperatures: int = 2000,
         seed: int = 0,
         report: Report | None = None,
         **training: Any,

@@ -31,8 +31,9 @@ def compare(
         str | None,
         typer.Option(
             "--models",
-            help="Names with commas between them: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks; "
-            "or package.module:Class, with fit and score_samples as in scikit-learn. All names unless told.",
+            help="Names with commas between them: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks, "
+            "rbm, dbn, dbm, darn, darn-noise; all; or package.module:Class, with fit and score_samples as in "
+            "scikit-learn. The first eight, whose likelihoods are exact, unless told.",
             show_default=False,
         ),
     ] = None,
@@ -196,7 +197,10 @@ def _systems(models: str | None, seed: int) -> tuple[dict[str, Density], dict[st
     """Systems, not fitted, and their titles. Those that cannot be told to end come last, when others have had time."""
     from made.baselines import SYSTEMS
 
-    words = list(SYSTEMS) if models is None else [word.strip() for word in models.split(",") if word.strip()]
+    exact = [name for name, system in SYSTEMS.items() if system.exact]
+    words = exact if models is None else [word.strip() for word in models.split(",") if word.strip()]
+    if "all" in words:
+        words = [*SYSTEMS, *(word for word in words if word != "all")]
     if unknown := [word for word in words if word not in SYSTEMS and ":" not in word]:
         raise usage(
             f"'--models': there is no {unknown[0]!r}; the names are {', '.join(SYSTEMS)}; or package.module:Class."

@@ -135,7 +135,7 @@ def baselines(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Tables 4 and 6: the other tractable systems. Rows: MoBernoullis, FVSBN, NADE and EoNADE, named as there."""
+    """Tables 4 and 6: the other systems, from MoBernoullis to DARN; rows are named as there."""
     from made import datasets
     from made.paper import published, table_baselines, table_mnist
 
@@ -538,12 +538,16 @@ def _show(rows: list[dict[str, Any]], as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from made.baselines.protocol import SIGNS
+
     shown = Table(title="Test negative log-likelihood in nats (lower is better)")
     named = any(each["config"]["name"] != each["row"] for each in rows)
     numbers = ("valid", "test", "95 % interval")
     for name in ("set", "row", *numbers, "masks", *(["configuration"] if named else [])):
         shown.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
     for each in rows:
-        cells = (f"{each['valid_nll']:.2f}", f"{each['test_nll']:.2f}", f"± {each['ci95']:.2f}", str(each["masks"]))
+        sign = SIGNS[each.get("kind") or "exact"]
+        nll = [f"{sign}{each[name]:.2f}" for name in ("valid_nll", "test_nll")]
+        cells = (*nll, f"± {each['ci95']:.2f}", str(each["masks"]))
         shown.add_row(each["dataset"], each["row"], *cells, *([str(each["config"]["name"])] if named else []))
     Console().print(shown)
