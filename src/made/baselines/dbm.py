@@ -71,7 +71,7 @@ class DBM:
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
-        >>> model = DBM((4, 3), max_epochs=3, learning_rate=0.03).fit(rows[:150], rows[150:])
+        >>> model = DBM((4, 3), max_epochs=4, learning_rate=0.01).fit(rows[:150], rows[150:])
         >>> model.log_prob(rows).kind, -model.log_prob(rows).mean() < 1.3  # three equal coins, log 2 = 0.69
         ('bound', True)
     """
@@ -119,7 +119,7 @@ class DBM:
 
         def score() -> float:
             pair = network.fixed()
-            return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).value
+            return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).most
 
         left = None if seconds is None else (1 - PRETRAINING) * seconds
         recipe = Recipe(**(self.training | _ends(self.training["max_epochs"] - 2 * epochs, left)), seed=self.seed)

@@ -97,7 +97,7 @@ class DBN:
 
         def score() -> float:
             self.pair_, self.constant_ = network.fixed(), log_partition(network.fixed(), self.base_, **CHECK)
-            return float(self._bound(y, 1)[0].mean()) - self.constant_.value
+            return float(self._bound(y, 1)[0].mean()) - self.constant_.most
 
         recipe = Recipe(
             **(RBM.TRAINING | self.training),

@@ -92,6 +92,11 @@ class Constant(NamedTuple):
     standard_error: float = 0.0
     estimated: bool = False
 
+    @property
+    def most(self) -> float:
+        """The upper end of its 95 % interval, by which models are chosen: a lucky estimate is not to be."""
+        return self.value + 1.96 * self.standard_error
+
 
 class PairNetwork(nn.Module):
     r"""A pair that learns: the same distribution in terms of units less their means m and n.

@@ -91,7 +91,7 @@ class RBM:
 
         def score() -> float:
             pair = network.fixed()
-            return float(pair.log_sum(y).mean()) - log_partition(pair, self.base_, **CHECK, seed=self.seed).value
+            return float(pair.log_sum(y).mean()) - log_partition(pair, self.base_, **CHECK, seed=self.seed).most
 
         recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
         self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
