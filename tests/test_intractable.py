@@ -280,6 +280,8 @@ def test_a_dbn_begins_with_the_likelihood_of_its_rbm() -> None:
 def test_the_estimate_of_darn_converges_as_its_draws_grow() -> None:
     model = SMALL["darn"]().fit(TRAIN, VALID)
     exact, gaps = truth(model), []
+    with torch.no_grad():
+        assert model.network_.exact(states(COLUMNS).float()).numpy() == pytest.approx(exact, abs=1e-5)
     for draws in (1, 10, 300, 5000):
         model.draws = draws
         answer = model.log_prob(WORLDS)

@@ -124,6 +124,18 @@ class DARNNetwork(nn.Module):
             found.append((self._joint(x, h, base, weights) - _log_prob(h, logits)).double())
         return torch.stack(found)
 
+    def exact(self, x: Tensor) -> Tensor:
+        """log p(x), all states of h summed, in O(2^K D) for a row: of few hidden units. Shapes: (rows, D) to (rows)."""
+        weights, units = self.weights(), len(self.b)
+        h = ((torch.arange(2**units).unsqueeze(1) >> torch.arange(units)) & 1).to(x.dtype)
+        prior, from_hidden = _log_prob(h, F.linear(h, weights["U"], self.b)), F.linear(h, weights["V"])
+        base = F.linear(x, weights["A"], self.c)
+        each = [
+            (_log_prob(row, row_base + from_hidden) + prior).logsumexp(dim=0)
+            for row, row_base in zip(x, base, strict=True)
+        ]
+        return torch.stack(each)
+
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
         """Rows: hidden units one after the other, then columns. Shape: (n, D)."""
         weights = self.weights()

@@ -5,6 +5,9 @@ with an ordering of its own. A row takes :math:`R (2 D K + K^2 (L - 1) + D^2)` m
 connections; half of them are masked, whatever the sizes. One of the four grows at a time, and the exponent is the slope
 of the logarithm of the time. Beside it is that of the multiply-adds at the very same sizes: where two terms compete, no
 whole number would be a fair comparison.
+
+Of the paper's other systems, too, the time of an *exact* NLL is measured. For RBM and DARN that is a sum over all
+states of the hidden units, so that what grows is :math:`2^K`.
 """
 
 from __future__ import annotations
@@ -15,13 +18,19 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from torch import Tensor
 
+from made.baselines.darn import DARNNetwork
+from made.baselines.eonade import OrderlessNetwork
+from made.baselines.nade import NADENetwork
+from made.baselines.pair import PairNetwork, log_partition
 from made.connectivity import Connectivities
 from made.likelihood import log_prob
 from made.network import Network
@@ -33,11 +42,11 @@ REPEATS = 15
 
 # Every row of the table, and the series that speak for it.
 TABLE = [
-    ("RBM 25 CD steps", "O(min(2^D K, D 2^K))", None),
-    ("DARN", "O(2^K D)", None),
-    ("NADE (fixed order)", "O(D K)", None),
-    ("EoNADE 1hl, R ord.", "O(R D K)", None),
-    ("EoNADE 2hl, R ord.", "O(R D K^2)", None),
+    ("RBM 25 CD steps", "O(min(2^D K, D 2^K))", "2^K in RBM"),
+    ("DARN", "O(2^K D)", "2^K in DARN"),
+    ("NADE (fixed order)", "O(D K)", "K in NADE; D in NADE"),
+    ("EoNADE 1hl, R ord.", "O(R D K)", "R in EoNADE 1hl"),
+    ("EoNADE 2hl, R ord.", "O(R D K^2)", "K in EoNADE 2hl"),
     ("MADE 1hl, 1 ord.", "O(D K + D^2)", "K in 1hl; D in 1hl"),
     ("MADE 2hl, 1 ord.", "O(D K + K^2 + D^2)", "K in 2hl; D in 2hl"),
     ("MADE 1hl, R ord.", "O(R (D K + D^2))", "R in 1hl"),
@@ -47,17 +56,33 @@ TABLE = [
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the time depends on, by the paper's letters, and whether there are direct connections A."""
+    """What the time depends on: the paper's letters, whether there are direct connections A, and the system."""
 
     D: int
     K: int
     L: int = 1
     R: int = 1
     direct: bool = False
+    system: Literal["MADE", "NADE", "EoNADE", "RBM", "DARN"] = "MADE"
 
-    def network(self) -> Network:
-        family = Connectivities(self.D, (self.K,) * self.L, masks=self.R, ordering="random")
-        return Network(self.D, family, direct=self.direct)
+    def exact(self) -> Callable[[Tensor], object]:
+        """What gives the exact log p of rows, by a network of these sizes that has learned nothing."""
+        D, K = self.D, self.K
+        if self.system == "MADE":
+            family = Connectivities(D, (K,) * self.L, masks=self.R, ordering="random")
+            return partial(log_prob, Network(D, family, direct=self.direct))
+        if self.system == "NADE":
+            return NADENetwork(D, K)
+        if self.system == "EoNADE":
+            network = OrderlessNetwork(D, (K,) * self.L)
+            generator = torch.Generator().manual_seed(0)
+            orderings = [torch.randperm(D, generator=generator) for _ in range(self.R)]
+            return lambda rows: [network.log_prob(rows, ordering) for ordering in orderings]
+        half = torch.full((D,), 0.5)
+        if self.system == "DARN":
+            return DARNNetwork(half, K).exact
+        pair = PairNetwork(half, K).fixed()
+        return lambda rows: pair.log_sum(rows) - log_partition(pair, half, chains=0, temperatures=0).value
 
 
 @dataclass(frozen=True)
@@ -73,6 +98,10 @@ class Series:
         """The sizes of every network of the series."""
         return [Sizes(**asdict(self.base) | {self.symbol: size}) for size in self.sizes]
 
+    def grown(self) -> list[int]:
+        """What the time is a power of: the sizes, or the number of states of so many units."""
+        return [2**size for size in self.sizes] if self.name.startswith("2^") else list(self.sizes)
+
 
 SERIES = [
     Series("K in 1hl", "K", (4096, 8192, 16384, 32768), Sizes(D=512, K=0)),
@@ -82,11 +111,17 @@ SERIES = [
     Series("L", "L", (2, 4, 8, 16), Sizes(D=64, K=1024)),
     Series("R in 1hl", "R", (2, 4, 8, 16, 32), Sizes(D=256, K=512, direct=True)),
     Series("R in 2hl", "R", (2, 4, 8, 16, 32), Sizes(D=256, K=512, L=2, direct=True)),
+    Series("2^K in RBM", "K", (8, 10, 12, 14, 16), Sizes(D=512, K=0, system="RBM")),
+    Series("2^K in DARN", "K", (6, 7, 8, 9, 10), Sizes(D=64, K=0, system="DARN")),
+    Series("K in NADE", "K", (1024, 2048, 4096, 8192), Sizes(D=64, K=0, system="NADE")),
+    Series("D in NADE", "D", (128, 256, 512, 1024), Sizes(D=0, K=512, system="NADE")),
+    Series("R in EoNADE 1hl", "R", (2, 4, 8, 16), Sizes(D=64, K=512, system="EoNADE")),
+    Series("K in EoNADE 2hl", "K", (512, 1024, 2048), Sizes(D=32, K=0, L=2, system="EoNADE")),
 ]
 
 
 def operations(sizes: Sizes) -> int:
-    """The multiply-adds of one row, with those that are masked.
+    """The multiply-adds of one row, with those that are masked; terms that grow slower left out, but for MADE.
 
     Example:
         >>> operations(Sizes(D=3, K=4, L=2))
@@ -95,6 +130,10 @@ def operations(sizes: Sizes) -> int:
         490
     """
     D, K = sizes.D, sizes.K
+    if sizes.system in ("RBM", "DARN"):
+        return D << K
+    if sizes.system in ("NADE", "EoNADE"):
+        return sizes.R * D * (2 * K + K**2 * (sizes.L - 1))
     return sizes.R * (2 * D * K + K**2 * (sizes.L - 1) + D**2 * sizes.direct)
 
 
@@ -148,7 +187,8 @@ def measure(
 
 def _tiny(series: Series) -> Series:
     base = replace(series.base, D=series.base.D // 32, K=series.base.K // 32)
-    sizes = tuple(size // 32 for size in series.sizes) if series.symbol in "DK" else series.sizes[:3]
+    few = series.symbol not in "DK" or series.name.startswith("2^")
+    sizes = series.sizes[:3] if few else tuple(size // 32 for size in series.sizes)
     return replace(series, sizes=sizes, base=base)
 
 
@@ -158,18 +198,19 @@ def _measure(series: Series, repeats: int, report: Callable[[str], object]) -> d
     Other work on the machine only ever adds to it.
     """
     generator = torch.Generator().manual_seed(0)
-    work = [(each.network(), torch.rand(ROWS, each.D, generator=generator).round()) for each in series.each()]
+    work = [(each.exact(), torch.rand(ROWS, each.D, generator=generator).round()) for each in series.each()]
     seconds = np.full((repeats + 1, len(work)), math.inf)
     for number in range(repeats + 1):
         # In turn, so that a busy minute is not that of one size only, and every other time backwards.
         for index in range(len(work))[:: 1 if number % 2 else -1]:
-            network, rows = work[index]
+            exact, rows = work[index]
             start = time.thread_time()
-            log_prob(network, rows)
+            with torch.no_grad():
+                exact(rows)
             seconds[number, index] = time.thread_time() - start
     least = seconds[1:].min(axis=0).tolist()  # the first round warms up
-    exponent, error = fit(series.sizes, least)
-    theory, _ = fit(series.sizes, [operations(sizes) for sizes in series.each()])
+    exponent, error = fit(series.grown(), least)
+    theory, _ = fit(series.grown(), [operations(sizes) for sizes in series.each()])
     report(f"{series.name}: exponent {exponent:.2f} ± {error:.2f}, theory {theory:.2f}")
     fixed = {name: value for name, value in asdict(series.base).items() if name != series.symbol}
     return {
@@ -217,12 +258,14 @@ def markdown(result: dict[str, Any]) -> str:
     ]
     exponents = []
     for each in result["series"]:
-        fixed = ", ".join(f"{name} = {value}" for name, value in each["fixed"].items() if name != "direct")
+        fixed = ", ".join(f"{name} = {value}" for name, value in each["fixed"].items() if name in "DKLR")
         sizes, seconds = each["sizes"], each["seconds"]
         exponents.append(
             (
                 each["name"],
-                f"{sizes[0]} to {sizes[-1]}",
+                " to ".join(
+                    f"2^{size}" if each["name"].startswith("2^") else f"{size}" for size in (sizes[0], sizes[-1])
+                ),
                 fixed + (", direct" if each["fixed"]["direct"] else ""),
                 f"{seconds[0]:.4f} to {seconds[-1]:.4f}",
                 f"{each['exponent']:.2f} ± {each['stderr']:.2f}",
