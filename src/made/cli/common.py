@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -34,10 +35,12 @@ __all__ = [
     "is_file",
     "load",
     "note",
+    "page_for",
     "place",
     "print_json",
     "rows_for",
     "show",
+    "write_page",
 ]
 
 MODEL = Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder.", show_default=False)]
@@ -177,6 +180,36 @@ def rows_for(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
         )
     data = datasets.load(name)
     return getattr(data, chosen or split), data.image
+
+
+def page_for(command: str, out: str | None, data: str) -> Path:
+    """The file for a page of a command, a .html file or one in a folder; that it can be written is known before work.
+
+    A page of the same command is replaced, any other file refused.
+    """
+    from made.html import generator
+
+    stem = "standard-input" if data == "-" else re.sub(r"[^\w.-]+", "-", Path(data).stem)
+    path = Path(f"{command}-{stem}.html" if out is None else out)
+    if path.suffix.lower() not in (".html", ".htm"):
+        if path.suffix and not path.is_dir():
+            raise usage(f"'--out' should end in .html, or be a folder, not {str(path)!r}.")
+        path = path / f"{command}.html"
+    if path.exists() and not (path.is_file() and generator(command).encode() in path.read_bytes()[:1000]):
+        raise usage(f"'--out': {path} is there, and is not a page of `made {command}`: choose another name.")
+    there = next(folder for folder in (path.parent, *path.parent.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise usage(f"'--out': cannot write to {path}: choose another place.")
+    return path
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page, whole or not at all, with the folders that it is in."""
+    from made.files import atomic
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as file:
+        file.write(page.encode())
 
 
 def place(name: str, model: MADE) -> str | int:

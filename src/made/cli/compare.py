@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, usage
+from made.cli.common import DATA, JSON, QUIET, command, note, page_for, print_json, rows_for, usage, write_page
 
 if TYPE_CHECKING:
     from made.baselines.protocol import Density
@@ -63,7 +62,7 @@ def compare(
     """
     if not 0 <= budget < float("inf"):
         raise usage(f"'--budget' should be minutes, 0 for no limit, not {budget}.")
-    page = None if out is None and as_json else _page(out, data)
+    page = None if out is None and as_json else page_for("compare", out, data)
     systems, titles = _systems(models, seed)
 
     from made import comparison
@@ -109,7 +108,9 @@ def compare(
     count = f"{len(results)} of {len(systems)} models"
     if results:
         if page is not None:
-            _write(page, results, setting)
+            from made.comparison_page import page as page_of
+
+            write_page(page, page_of(results, setting))
         if as_json:
             print_json(summary(results, setting, page, finished=not stopped))
         else:
@@ -277,37 +278,6 @@ def _own_parts(data: str) -> dict[str, Any] | None:
         return None
     found = datasets.load(data)
     return {part: getattr(found, part) for part in datasets.SPLITS}
-
-
-def _page(out: str | None, data: str) -> Path:
-    """The file for the page, which can be written, before there is much to be lost."""
-    stem = "standard-input" if data == "-" else re.sub(r"[^\w.-]+", "-", Path(data).stem)
-    path = Path(f"compare-{stem}.html" if out is None else out)
-    path = path if path.suffix.lower() in (".html", ".htm") else path / "compare.html"
-    if path.exists() and not _ours(path):
-        raise usage(f"'--out': {path} is there, and is not a page of `made compare`: choose another name.")
-    there = next(folder for folder in (path.parent, *path.parent.absolute().parents) if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise usage(f"'--out': cannot write to {path}: choose another place.")
-    return path
-
-
-def _ours(path: Path) -> bool:
-    from made.comparison_page import GENERATOR
-
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return GENERATOR.encode() in file.read(1000)
-
-
-def _write(path: Path, results: Sequence[Result], setting: Setting) -> None:
-    from made.comparison_page import page
-    from made.files import atomic
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic(path) as file:
-        file.write(page(results, setting).encode())
 
 
 Begin = Callable[[str, float | None], None]

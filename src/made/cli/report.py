@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +17,10 @@ from made.cli.common import (
     command,
     load,
     note,
+    page_for,
     print_json,
     rows_for,
-    usage,
+    write_page,
 )
 
 __all__ = ["report"]
@@ -35,7 +34,7 @@ def report(
         str | None,
         typer.Option(
             "--out",
-            help="The page, a .html file; with --json, there is none unless told.",
+            help="The page: a .html file, or a folder for it; with --json, there is none unless told.",
             show_default="report-DATA.html, in this folder",
         ),
     ] = None,
@@ -55,7 +54,7 @@ def report(
 
     The page is complete in itself. With --json, its numbers are printed.
     """
-    page = None if out is None and as_json else _page(out, data)
+    page = None if out is None and as_json else page_for("report", out, data)
     from made.report.numbers import measure
 
     made = load(model, seed, quiet=quiet)
@@ -66,11 +65,9 @@ def report(
     for each in found.notes:
         note(f"Note: {each}", quiet)
     if page is not None:
-        from made.files import atomic
         from made.report.page import page as page_of
 
-        with atomic(page) as file:
-            file.write(page_of(found).encode())
+        write_page(page, page_of(found))
     if as_json:
         print_json(found.facts() | {"page": None if page is None else str(page)})
         return
@@ -81,25 +78,3 @@ def report(
 
 def _called(data: str) -> str:
     return "standard input" if data == "-" else Path(data).name
-
-
-def _page(out: str | None, data: str) -> Path:
-    """The file for the page, which can be written, before there is much to be lost."""
-    stem = "standard-input" if data == "-" else re.sub(r"[^\w.-]+", "-", Path(data).stem)
-    path = Path(f"report-{stem}.html" if out is None else out)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise usage(f"'--out' should end in .html, not be {str(path)!r}.")
-    if path.exists() and not _ours(path):
-        raise usage(f"'--out': {path} is there, and is not a page of `made report`: choose another name.")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
-        raise usage(f"'--out': cannot write to {path}: choose another place.")
-    return path
-
-
-def _ours(path: Path) -> bool:
-    from made.html import generator
-
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return generator("report").encode() in file.read(1000)
