@@ -111,9 +111,9 @@ def aims(results: Results) -> str:
         )
     shares = ", ".join(results.shares(results.names[0]))
     words = (
-        f"Filling holes ({shares} of entries): the accuracy of categories should be the best, here less that of the best "
-        f"other; the error of numbers at most {ERROR:g} times the best. Predicting the label: the AUC at most {AUC:g} "
-        "below that of gradient boosting, the better of two.\n\n"
+        f"Filling holes ({shares} of entries): the accuracy of categories should be the best, here less that of the "
+        f"best other; the error of numbers at most {ERROR:g} times the best. Predicting the label: the AUC at most "
+        f"{AUC:g} below that of gradient boosting, the better of two.\n\n"
     )
     speed = ""
     if "wa_churn" in results.names:
