@@ -385,17 +385,22 @@ def main() -> None:
     parser.add_argument("--tables", default=",".join(LABELS), help="their names; all five unless told")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go")
     chosen = parser.parse_args()
-    results: list[dict[str, Any]] = []
-    commit = source()
     for name in chosen.tables.split(","):
         for seed in range(SPLITS.get(name, 1)):
-            results.append(run(name, seed))
-            Console(stderr=True).print_json(json.dumps(results[-1]))
-            # After each, so that what was measured is there if the rest is not.
-            content = {"machine": machine(), "commit": commit, "rows": results}
-            with atomic(chosen.out) as file:
-                file.write((json.dumps(content, indent=1) + "\n").encode())
-    if chosen.out == RESULTS:
+            row = {"commit": source()} | run(name, seed)
+            Console(stderr=True).print_json(json.dumps(row))
+            keep(row, chosen.out)
+
+
+def keep(row: dict[str, Any], out: Path) -> None:
+    """Put what was measured in the place of what was there for the same split, and make the page of it."""
+    rows = json.loads(out.read_text())["rows"] if out.exists() else []
+    rows = [each for each in rows if (each["table"], each["seed"]) != (row["table"], row["seed"])]
+    rows = sorted([*rows, row], key=lambda each: (list(LABELS).index(each["table"]), each["seed"]))
+    content = {"machine": machine(), "rows": rows}
+    with atomic(out) as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())
+    if out == RESULTS:
         PAGE.write_text(page(content))
 
 

@@ -215,7 +215,8 @@ def page(content: dict[str, Any]) -> str:
     machine = content["machine"]
     parts.append(
         SETTINGS + f"\nMeasured on: {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python "
-        f"{machine['python']}, torch {machine['torch']}, one thread, beside other work; commit {content['commit']}.\n"
+        f"{machine['python']}, torch {machine['torch']}, one thread, beside other work; commits "
+        f"{', '.join(dict.fromkeys(row['commit'] for row in content['rows']))}.\n"
     )
     return "\n".join(parts)
 
