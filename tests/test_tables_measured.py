@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.tables import Codes, filling
-from benchmarks.tables_page import IMPUTERS, LABELLERS, PAGE, RESULTS, page
+from benchmarks.tables_page import IMPUTERS, LABELLERS, PAGE, RESULTS, TABLES, page
 
 
 def test_the_page_of_the_repository_is_that_of_its_results() -> None:
@@ -62,6 +62,12 @@ def test_figures_are_means_over_splits(content) -> None:
     row["likelihood"]["made"], other["likelihood"]["made"] = -10.0, -13.0
     line = page(content | {"rows": [row, other]}).split("## Likelihood")[1]
     assert "| penguins | **-11.50** |" in line
+
+
+def test_tables_that_are_missing_are_named(content) -> None:
+    assert "Not measured yet: house_votes, attrition, credit_data, wa_churn (" in page(content)
+    rows = [content["rows"][0] | {"table": name} for name in TABLES]
+    assert "Not measured" not in page(content | {"rows": rows})
 
 
 def table() -> pd.DataFrame:
