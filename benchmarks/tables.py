@@ -1,9 +1,9 @@
 """`python -m benchmarks.tables`: one model for every question about a real table, beside a tool made for each.
 
 On the tables in MADE_TABLES, split by a seed into rows to learn from and rows to test: filling holes, predicting the
-label, the likelihood of rows, and new rows, all by one `MADE` of default parameters for each table. The others are
+label, the likelihood of rows, and new rows, all by one `MADE` of default parameters for each split. The others are
 scikit-learn's: SimpleImputer, KNNImputer and IterativeImputer; logistic regression and gradient boosting; a Gaussian
-mixture. Results go to `results/tables.json`, and from there to `docs/tables-measured.md`.
+mixture. Results go to `results/tables.json`, and from there to `docs/tables-measured.md` (`benchmarks/tables_page.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 from rich.console import Console
 from sklearn.compose import ColumnTransformer
@@ -32,27 +33,33 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from benchmarks.tables_page import PAGE, RESULTS, page
 from made import MADE
 from made.files import atomic
 from made.paper.record import source
 from made.paper.table_complexity import machine
+from made.question import Question
 from made.report.column import kolmogorov_smirnov
 from made.report.dependence import binned, cramers_v
 
 ROOT = Path(__file__).parent.parent
 LABELS = {
-    "credit_data": "Status",
-    "wa_churn": "churn",
-    "attrition": "Attrition",
     "penguins": "species",
     "house_votes": "Class",
+    "attrition": "Attrition",
+    "credit_data": "Status",
+    "wa_churn": "churn",
 }
+# Small tables have few rows to test: their figures are means over several splits.
+SPLITS = {"penguins": 2, "house_votes": 2}
 SHARES = (0.1, 0.3, 0.5)
+MIXTURES = (1, 2, 4, 8, 16, 32)
+STEPS = 300  # of an optimiser, for a column by itself
 Frame = pd.DataFrame
 
 
 def read(name: str) -> Frame:
-    """A table: text, and numbers of few values in words or 0 and 1, are categories; other columns numbers."""
+    """A table by its name."""
     return pd.read_csv(Path(os.environ.get("MADE_TABLES", ROOT.parent / "shared" / "tables")) / f"{name}.csv")
 
 
@@ -79,6 +86,23 @@ class Codes:
             parts.append(hot)
         return np.concatenate(parts, axis=1)
 
+    def without_first(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same without the first value of each category, which is that the others are 0."""
+        return np.delete(codes, self._firsts(), axis=1)
+
+    def with_first(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The first values again: what the others leave of 1."""
+        parts, begin = [codes[:, : len(self.numeric)]], len(self.numeric)
+        for name in self.discrete:
+            rest = codes[:, begin : begin + len(self.values[name]) - 1]
+            parts += [1 - rest.sum(axis=1, keepdims=True), rest]
+            begin += rest.shape[1]
+        return np.concatenate(parts, axis=1)
+
+    def _firsts(self) -> list[int]:
+        counts = [len(self.values[name]) for name in self.discrete]
+        return [len(self.numeric) + sum(counts[:d]) for d in range(len(counts))]
+
     def decode(self, codes: NDArray[np.float64]) -> Frame:
         columns: dict[str, Any] = {
             name: codes[:, d] * self.spread[name] + self.mean[name] for d, name in enumerate(self.numeric)
@@ -96,47 +120,73 @@ def discrete_columns(model: MADE) -> list[str]:
     return [field.name for field in model.model_.schema.fields if field.kind != "numeric"]
 
 
+def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """What some work gives, its seconds, and those of them that a processor worked on it."""
+    begin, busy = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = work()
+    seconds = {"seconds": time.perf_counter() - begin, "processor_seconds": time.process_time() - busy}
+    return result, {name: round(value, 3) for name, value in seconds.items()}
+
+
 def impute(model: MADE, train: Frame, test: Frame, share: float, seed: int) -> dict[str, Any]:
     """Holes at random in test rows, filled by each: accuracy of categories, normalised error of numbers, seconds."""
     discrete = discrete_columns(model)
     hidden = (np.random.default_rng(seed).random(test.shape) < share) & test.notna().to_numpy()
     holed = test.mask(hidden)
     codes = Codes(train, discrete)
-    learned, asked = codes.encode(train), codes.encode(holed)
 
-    def by(imputer: Any) -> Frame:
-        return codes.decode(imputer.fit(learned).transform(asked))
+    def simply() -> Frame:
+        parts = []
+        for columns, strategy in ((codes.numeric, "mean"), (discrete, "most_frequent")):
+            if columns:
+                imputer = SimpleImputer(strategy=strategy, missing_values=np.nan).fit(train[columns].astype(object))
+                parts.append(pd.DataFrame(imputer.transform(holed[columns].astype(object)), columns=columns))
+        return pd.concat(parts, axis=1)
+
+    def near() -> Frame:
+        return codes.decode(KNNImputer().fit(codes.encode(train)).transform(codes.encode(holed)))
+
+    def iteratively() -> Frame:
+        # Of training rows without holes it would learn a single round: both together give it all ten. And a linear
+        # model that has all values of a category but one knows that one from the others, whatever these are.
+        both = codes.without_first(np.concatenate([codes.encode(train), codes.encode(holed)]))
+        filled = IterativeImputer(random_state=seed).fit_transform(both)[len(train) :]
+        return codes.decode(codes.with_first(filled))
 
     ways: dict[str, Callable[[], Frame]] = {
         "made": lambda: model.impute(holed, strategy="mean"),
-        "SimpleImputer": lambda: by(SimpleImputer(strategy="mean")),
-        "KNNImputer": lambda: by(KNNImputer()),
-        "IterativeImputer": lambda: by(IterativeImputer(random_state=seed)),
+        "SimpleImputer": simply,
+        "KNNImputer": near,
+        "IterativeImputer": iteratively,
     }
     found = {}
     for name, way in ways.items():
-        begin = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            filled = way()
-        seconds = time.perf_counter() - begin
-        right, error = [], []
-        for d, column in enumerate(test.columns):
-            where = hidden[:, d]
-            if not where.any():
-                continue
-            truth, guess = test[column].to_numpy()[where], filled[column].to_numpy()[where]
-            if column in discrete:
-                right += [str(a) == str(b) or a == b for a, b in zip(truth, guess, strict=True)]
-            else:
-                off = (truth.astype(float) - guess.astype(float)) / (train[column].std() or 1)
-                error.append(np.sqrt(np.mean(off**2)))
-        found[name] = {
-            "accuracy": float(np.mean(right)) if right else None,
-            "error": float(np.mean(error)) if error else None,
-            "seconds": round(seconds, 3),
-        }
+        filled, seconds = timed(way)
+        found[name] = filling(train, test, filled, hidden, discrete) | seconds
     return found
+
+
+def filling(
+    train: Frame, test: Frame, filled: Frame, hidden: NDArray[np.bool_], discrete: list[str]
+) -> dict[str, float | None]:
+    """The share of hidden categories that were filled rightly; the mean of columns' errors, by their deviations."""
+    right, error = [], []
+    for d, column in enumerate(test.columns):
+        where = hidden[:, d]
+        if not where.any():
+            continue
+        truth, guess = test[column].to_numpy()[where], filled[column].to_numpy()[where]
+        if column in discrete:
+            right += [bool(a == b) for a, b in zip(truth, guess, strict=True)]
+        else:
+            off = (truth.astype(float) - guess.astype(float)) / (train[column].std() or 1)
+            error.append(np.sqrt(np.mean(off**2)))
+    return {
+        "accuracy": float(np.mean(right)) if right else None,
+        "error": float(np.mean(error)) if error else None,
+    }
 
 
 def log_losses(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, float]:
@@ -151,31 +201,43 @@ def log_losses(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, f
         truth = [classes.index(value) for value in asked[column]]
         table = model.predict_proba(asked, target=column)
         order = [list(model.classes(column)).index(value) for value in classes]
-        ours.append(log_loss(truth, _rows_to_one(table[:, order]), labels=range(len(classes))))
-        boosted = booster(train, column, seed).fit(known.drop(columns=column), known[column])
+        ours.append(log_loss(truth, rows_to_one(table[:, order]), labels=range(len(classes))))
+        boosted = booster(train, column, seed, stops=True)
+        boosted.fit(known.drop(columns=column), [classes.index(value) for value in known[column]])
         guess = boosted.predict_proba(asked.drop(columns=column))
-        theirs.append(log_loss(truth, _rows_to_one(guess), labels=range(len(classes))))
+        theirs.append(log_loss(truth, rows_to_one(guess), labels=range(len(classes))))
     return {"made": float(np.mean(ours)), "gradient boosting for each column": float(np.mean(theirs))}
 
 
-def _rows_to_one(table: NDArray[Any]) -> NDArray[np.float64]:
+def rows_to_one(table: NDArray[Any]) -> NDArray[np.float64]:
+    """Probabilities that none is 0 of, so that no log loss is infinite."""
     table = np.clip(table.astype(np.float64), 1e-6, None)
     return table / table.sum(axis=1, keepdims=True)
 
 
-def booster(train: Frame, target: str, seed: int) -> Any:
-    """Gradient boosting on all other columns."""
-    text = [name for name in train if train[name].dtype == object and name != target]
+def kinds(train: Frame, target: str) -> tuple[list[str], list[str]]:
+    """The columns of text and those of numbers, without the target."""
+    others = [name for name in train if name != target]
+    numbers = [name for name in others if pd.api.types.is_numeric_dtype(train[name])]
+    return [name for name in others if name not in numbers], numbers
+
+
+def booster(train: Frame, target: str, seed: int, stops: bool = False) -> Any:
+    """Gradient boosting on all other columns, 100 rounds, or as many of 500 as a tenth of the rows finds best."""
+    text, numbers = kinds(train, target)
     encode = ColumnTransformer(
-        [("text", OneHotEncoder(handle_unknown="ignore", sparse_output=False), text)], remainder="passthrough"
+        [
+            ("text", OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
+            ("number", "passthrough", numbers),
+        ]
     )
-    return make_pipeline(encode, HistGradientBoostingClassifier(random_state=seed, early_stopping=False, max_iter=60))
+    options = {"early_stopping": True, "max_iter": 500} if stops else {"early_stopping": False}
+    return make_pipeline(encode, HistGradientBoostingClassifier(random_state=seed, **options))
 
 
 def logistic(train: Frame, target: str) -> Any:
     """Logistic regression on all other columns, standardised, their holes filled with the mean or the mode."""
-    text = [name for name in train if train[name].dtype == object and name != target]
-    numbers = [name for name in train if name not in text and name != target]
+    text, numbers = kinds(train, target)
     words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
     encode = ColumnTransformer(
         [("text", words, text), ("number", make_pipeline(SimpleImputer(), StandardScaler()), numbers)]
@@ -184,7 +246,7 @@ def logistic(train: Frame, target: str) -> Any:
 
 
 def label(model: MADE, train: Frame, test: Frame, target: str, seed: int) -> dict[str, dict[str, float]]:
-    """Log loss and AUC of the label, by the model that was made for no column in particular and by two that were."""
+    """Log loss and AUC of the label, by the model that was made for no column in particular and by some that were."""
     train, test = train[train[target].notna()], test[test[target].notna()]
     classes = sorted(train[target].unique().tolist())
     order = [list(model.classes(target)).index(value) for value in classes]
@@ -192,14 +254,18 @@ def label(model: MADE, train: Frame, test: Frame, target: str, seed: int) -> dic
     for name, classifier in (
         ("logistic regression", logistic(train, target)),
         ("gradient boosting", booster(train, target, seed)),
+        ("gradient boosting, stopped early", booster(train, target, seed, stops=True)),
     ):
-        classifier.fit(train.drop(columns=target), train[target])
-        tables[name] = classifier.predict_proba(test.drop(columns=target))
-    return {name: _scores(test[target].tolist(), classes, table) for name, table in tables.items()}
+        # Text in a column of objects: scikit-learn has no test for missing text of pandas' own type.
+        asked, known = (each.drop(columns=target) for each in (test, train))
+        classifier.fit(known, train[target].astype(object))
+        tables[name] = classifier.predict_proba(asked)
+    return {name: scores(test[target].tolist(), classes, table) for name, table in tables.items()}
 
 
-def _scores(truth: list[Any], classes: list[Any], table: NDArray[Any]) -> dict[str, float]:
-    table, places = _rows_to_one(table), [classes.index(value) for value in truth]
+def scores(truth: list[Any], classes: list[Any], table: NDArray[Any]) -> dict[str, float]:
+    """Log loss and AUC; of more than two classes, the mean AUC of each against the rest."""
+    table, places = rows_to_one(table), [classes.index(value) for value in truth]
     if len(classes) == 2:
         area = roc_auc_score(places, table[:, 1])
     else:
@@ -207,33 +273,56 @@ def _scores(truth: list[Any], classes: list[Any], table: NDArray[Any]) -> dict[s
     return {"log_loss": float(log_loss(places, table, labels=range(len(classes)))), "auc": float(area)}
 
 
-def likelihood(model: MADE, train: Frame, test: Frame, seed: int, epochs: int) -> dict[str, float]:
+def likelihood(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, float]:
     """Mean log-likelihood of test rows: of whole ones against independent columns, of numbers against a mixture."""
-    found = {"made": model.score(test), "independent columns": 0.0}
-    for column in train:
-        alone = MADE(hidden_sizes=(), max_epochs=epochs, random_state=seed).fit(train[[column]].dropna())
-        found["independent columns"] += alone.score_samples(test[[column]].dropna()).sum() / len(test)
+    found = {"made": model.score(test), "independent columns": independent(model, train, test)}
     numbers = [name for name in train if name not in discrete_columns(model)]
     if numbers:
-        # Whole numbers have probabilities, real ones densities: with noise of less than a step, all have densities.
+        # Numbers that are written with few digits have probabilities: with noise of a step, all have densities.
         noise = np.random.default_rng(seed)
+        steps = [np.diff(np.unique(train[name].dropna())).min().round(6) for name in numbers]
         parts = [each[numbers].dropna() for each in (train, test)]
-        parts = [each + noise.random(each.shape) * (each == each.round()).all().to_numpy() for each in parts]
-        smooth = MADE(random_state=seed, max_epochs=epochs).fit(parts[0])
+        parts = [each + noise.random(each.shape) * steps for each in parts]
+        smooth = MADE(random_state=seed).fit(parts[0])
         spread = parts[0].std().replace(0, 1)
-        scaled = [(each - parts[0].mean()) / spread for each in parts]
+        scaled = [((each - parts[0].mean()) / spread).to_numpy() for each in parts]
         cut = len(scaled[0]) * 9 // 10
-        best = max(
-            (GaussianMixture(k, random_state=seed, reg_covar=1e-4).fit(scaled[0][:cut]) for k in (1, 2, 4, 8, 16, 32)),
-            key=lambda mixture: mixture.score(scaled[0][cut:]),
-        )
+        fitted, _ = timed(lambda: [GaussianMixture(k, random_state=seed).fit(scaled[0][:cut]) for k in MIXTURES])
+        best = max(fitted, key=lambda mixture: mixture.score(scaled[0][cut:]))
         found["made, numbers"] = smooth.score(parts[1])
         found["Gaussian mixture, numbers"] = float(best.score(scaled[1]) - np.log(spread).sum())
+        found["components"] = best.n_components
     return {name: float(value) for name, value in found.items()}
 
 
+def independent(model: MADE, train: Frame, test: Frame) -> float:
+    """Mean log-likelihood of test rows if no column depended on another: of the same kinds, each fitted by itself."""
+    schema, network, total = model.model_.schema, model.model_.network, 0.0
+    learned, asked = (Question.ask(network, schema.encode(schema.table(each))) for each in (train, test))
+    seen, tested = (
+        torch.ones_like(each.values, dtype=torch.bool) if each.observed is None else each.observed
+        for each in (learned, asked)
+    )
+    for d, kind in enumerate(network.columns):
+        values = learned.values[seen[:, d], d]
+        units = kind.independent(values).clone().requires_grad_(schema.fields[d].kind == "numeric")
+        if units.requires_grad:
+            optimizer = torch.optim.Adam([units], lr=0.05)
+            for _ in range(STEPS):
+                optimizer.zero_grad()
+                (-kind.log_prob(units.expand(len(values), -1), values).mean()).backward()
+                optimizer.step()
+        with torch.no_grad():
+            values = asked.values[tested[:, d], d]
+            total += float(kind.log_prob(units.expand(len(values), -1), values).double().sum())
+    return total / len(test)
+
+
 def synthetic(model: MADE, train: Frame, test: Frame, target: str, seed: int) -> dict[str, float]:
-    """New rows: what a classifier learns from them, how far columns and pairs are from real ones, and copies."""
+    """New rows: what a classifier learns from them, how far columns and pairs are from real ones, and copies.
+
+    Distances of test rows from training rows stand beside those of new rows: no sample of the truth is nearer.
+    """
     drawn = model.sample(len(train), random_state=seed)
     discrete = discrete_columns(model)
     real = test[test[target].notna()]
@@ -241,44 +330,51 @@ def synthetic(model: MADE, train: Frame, test: Frame, target: str, seed: int) ->
     found: dict[str, float] = {}
     for name, rows in (("auc, learned from real rows", train), ("auc, learned from new rows", drawn)):
         rows = rows[rows[target].notna()]
-        fitted = booster(train, target, seed).fit(rows.drop(columns=target), rows[target])
+        fitted = booster(train, target, seed).fit(rows.drop(columns=target), rows[target].astype(object))
         if sorted(fitted.classes_.tolist()) == classes:
-            found[name] = _scores(real[target].tolist(), classes, fitted.predict_proba(real.drop(columns=target)))[
-                "auc"
-            ]
-    pairs, distances = [], []
-    for column in train:
-        a, b = train[column].dropna(), drawn[column].dropna()
-        if column in discrete:
-            shares = pd.concat([a.value_counts(normalize=True), b.value_counts(normalize=True)], axis=1).fillna(0)
-            distances.append(float(np.abs(shares.iloc[:, 0] - shares.iloc[:, 1]).sum() / 2))
-            codes = {value: code for code, value in enumerate(sorted(set(a) | set(b), key=str))}
-            columns = [each[column].map(codes).to_numpy(dtype=np.float64) for each in (train, drawn)]
-        else:
-            distances.append(float(kolmogorov_smirnov(a.to_numpy(float), b.to_numpy(float))))
-            columns = [each[column].to_numpy(dtype=np.float64) for each in (train, drawn)]
-        pairs.append(binned(*columns, discrete=column in discrete))
-    dependence = [cramers_v(np.stack([pair[side] for pair in pairs], axis=1)) for side in (0, 1)]
-    found["distance of columns"] = float(np.mean(distances))
-    found["distance of pairs"] = float(np.nanmean(np.abs(dependence[0] - dependence[1])))
-    codes_of = Codes(train, discrete)
-    near = NearestNeighbors(n_neighbors=1).fit(np.nan_to_num(codes_of.encode(train)))
-    for name, rows in (("nearest real row, of new rows", drawn), ("nearest real row, of test rows", test)):
-        found[name] = float(near.kneighbors(np.nan_to_num(codes_of.encode(rows)))[0].mean())
+            table = fitted.predict_proba(real.drop(columns=target))
+            found[name] = scores(real[target].tolist(), classes, table)["auc"]
+    for name, rows in (("new rows", drawn), ("test rows", test)):
+        columns, pairs = distances(train, rows, discrete)
+        found |= {f"columns, {name}": columns, f"pairs, {name}": pairs}
+    codes = Codes(train, discrete)
+    near = NearestNeighbors(n_neighbors=1).fit(np.nan_to_num(codes.encode(train)))
+    for name, rows in (("new rows", drawn), ("test rows", test)):
+        far = near.kneighbors(np.nan_to_num(codes.encode(rows)))[0][:, 0]
+        found |= {f"nearest, {name}": float(np.median(far)), f"copies, {name}": float(np.mean(far < 1e-6))}
     return found
 
 
-def run(name: str, seed: int, epochs: int) -> dict[str, Any]:
-    """All of it for one table."""
-    table = read(name)
-    train, test = split(table, seed)
-    begin = time.perf_counter()
-    model = MADE(random_state=seed, max_epochs=epochs).fit(train)
-    result: dict[str, Any] = {"table": name, "seed": seed, "fit_seconds": round(time.perf_counter() - begin, 1)}
+def distances(train: Frame, rows: Frame, discrete: list[str]) -> tuple[float, float]:
+    """Of columns: total variation or Kolmogorov-Smirnov; of pairs: the difference of Cramér's V. Means of all."""
+    codes, single = [], []
+    for column in train:
+        a, b = train[column].dropna(), rows[column].dropna()
+        if column in discrete:
+            shares = pd.concat([a.value_counts(normalize=True), b.value_counts(normalize=True)], axis=1).fillna(0)
+            single.append(float(np.abs(shares.iloc[:, 0] - shares.iloc[:, 1]).sum() / 2))
+            places = {value: code for code, value in enumerate(sorted(set(a) | set(b)))}
+            columns = [each[column].map(places).to_numpy(dtype=np.float64) for each in (train, rows)]
+        else:
+            single.append(kolmogorov_smirnov(a.to_numpy(float), b.to_numpy(float)))
+            columns = [each[column].to_numpy(dtype=np.float64) for each in (train, rows)]
+        codes.append(binned(*columns, discrete=column in discrete))
+    dependence = [cramers_v(np.stack([pair[side] for pair in codes], axis=1)) for side in (0, 1)]
+    apart = np.abs(dependence[0] - dependence[1])[np.triu_indices(len(codes), 1)]
+    return float(np.mean(single)), float(np.nanmean(apart))
+
+
+def run(name: str, seed: int) -> dict[str, Any]:
+    """All of it for one split of one table."""
+    train, test = split(read(name), seed)
+    model, seconds = timed(lambda: MADE(random_state=seed).fit(train))
+    result: dict[str, Any] = {"table": name, "seed": seed, "rows": len(train), "test_rows": len(test)}
+    result |= {"numbers": train.shape[1] - len(discrete_columns(model)), "columns": train.shape[1]}
+    result |= {"epochs": model.n_epochs_, "fit": seconds}
     result["impute"] = {f"{share:.0%}": impute(model, train, test, share, seed) for share in SHARES}
     result["log_loss"] = log_losses(model, train, test, seed)
     result["label"] = label(model, train, test, LABELS[name], seed)
-    result["likelihood"] = likelihood(model, train, test, seed, epochs)
+    result["likelihood"] = likelihood(model, train, test, seed)
     result["synthetic"] = synthetic(model, train, test, LABELS[name], seed)
     return result
 
@@ -286,18 +382,26 @@ def run(name: str, seed: int, epochs: int) -> dict[str, Any]:
 def main() -> None:
     """Measure, print, and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", default=",".join(LABELS))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=ROOT / "results" / "tables.json")
+    parser.add_argument("--tables", default=",".join(LABELS), help="their names; all five unless told")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go")
     chosen = parser.parse_args()
-    results = []
     for name in chosen.tables.split(","):
-        results.append(run(name, chosen.seed, chosen.epochs))
-        Console(stderr=True).print_json(json.dumps(results[-1]))
-        content = {"machine": machine(), "commit": source(), "rows": results}
-        with atomic(chosen.out) as file:
-            file.write((json.dumps(content, indent=1) + "\n").encode())
+        for seed in range(SPLITS.get(name, 1)):
+            row = {"commit": source()} | run(name, seed)
+            Console(stderr=True).print_json(json.dumps(row))
+            keep(row, chosen.out)
+
+
+def keep(row: dict[str, Any], out: Path) -> None:
+    """Put what was measured in the place of what was there for the same split, and make the page of it."""
+    rows = json.loads(out.read_text())["rows"] if out.exists() else []
+    rows = [each for each in rows if (each["table"], each["seed"]) != (row["table"], row["seed"])]
+    rows = sorted([*rows, row], key=lambda each: (list(LABELS).index(each["table"]), each["seed"]))
+    content = {"machine": machine(), "rows": rows}
+    with atomic(out) as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())
+    if out == RESULTS:
+        PAGE.write_text(page(content))
 
 
 if __name__ == "__main__":

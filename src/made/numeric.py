@@ -46,6 +46,7 @@ PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 FARTHEST = 1e15
 
 FIELDS = ("location", "scale", "step", "curve", "center", "low")
+TAIL = 0.025
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
@@ -222,10 +223,11 @@ class Numeric(Column):
         return places.gather(0, density.argmax(dim=0, keepdim=True)).squeeze(0)
 
     def mean(self, units: Tensor) -> Tensor:
-        """The expected value; on a curved scale that of the components that are learned, without their far tails.
+        """The expected value; on a curved scale that of the components that are learned, without far tails.
 
-        A tail that is heavy enough has no mean. There, each component's is an integral over its quantiles by 32 nodes,
-        the outermost of which leave out a thousandth on each side.
+        A tail that is heavy enough has no mean, and a component of small weight that is wide on a curved scale can have
+        one that is far from all data. So there, the mean is over 32 quantiles of each component, and what is beyond the
+        outermost :data:`TAIL` of the mixture on either side counts as if it were where that begins.
         """
         weight, mean, scale = self._cut_off(units)
         if self._curved:
@@ -236,8 +238,13 @@ class Numeric(Column):
             places = self._quantile(nodes, mean.unsqueeze(-1), scale.unsqueeze(-1), low)
             # Columns last, to be straightened.
             values = self._straight(places.movedim((-2, -1), (0, 1))).movedim((0, 1), (-2, -1))
-            means = values @ torch.from_numpy(NODE_WEIGHTS / 2).to(values)
-            return self.inner((weight.softmax(dim=-1).to(means) * means).sum(dim=-1)).to(units.dtype)
+            shares = weight.softmax(dim=-1).to(values).unsqueeze(-1) * torch.from_numpy(NODE_WEIGHTS / 2).to(values)
+            values, order = values.flatten(-2).sort(dim=-1)
+            shares = shares.flatten(-2).gather(-1, order)
+            below = shares.cumsum(dim=-1)
+            ends = [(below < share).sum(dim=-1, keepdim=True) for share in (TAIL, 1 - TAIL)]
+            least, most = (values.gather(-1, end.clamp(max=values.shape[-1] - 1)) for end in ends)
+            return self.inner((shares * values.clamp(least, most)).sum(dim=-1)).to(units.dtype)
         if self._bounded:
             low = self._edge(units).unsqueeze(-1)
             t = ((mean - low) / scale).clamp(min=-15)  # far below, what is left of a component has its scale for a mean
