@@ -614,6 +614,10 @@ def test_a_row_of_another_system_says_how_it_is_known(small, search, monkeypatch
 def test_the_rows_of_other_systems_are_those_of_the_paper() -> None:
     assert set(table_baselines.ROWS) == {row for row in published.UCI if not row.startswith("MADE")}
     assert set(table_baselines.MNIST_ROWS) == {row for row in published.MNIST if not row.startswith("MADE")}
+    eonade = "EoNADE 1hl (16 ord.)"
+    assert list(table_baselines.cases("web", eonade, "evening", 10**7)) == ["EoNADE, learning_rate 0.005"]
+    assert len(table_baselines.cases("web", eonade, "full", 10**7)) == 6
+    assert len(table_baselines.cases("web", eonade, "evening")) == 2
     for name in ("adult", "binarized_mnist"):
         for row in table_baselines.rows_of(name):
             for budget in ("evening", "full"):
