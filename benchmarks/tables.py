@@ -193,7 +193,8 @@ def log_losses(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, f
     """The mean log loss of each categorical column given the others, by the model and by a classifier for each."""
     ours, theirs = [], []
     for column in discrete_columns(model):
-        known = train[train[column].notna()]
+        counts = train[column].value_counts()
+        known = train[train[column].isin(counts.index[counts > 1])]  # early stopping cannot split one row
         asked = test[test[column].isin(known[column].unique())]
         classes = sorted(known[column].unique().tolist())
         if len(classes) < 2 or not len(asked):
