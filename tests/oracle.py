@@ -20,6 +20,23 @@ def worlds(columns: Columns) -> Tensor:
     return torch.tensor(list(itertools.product(*values)), dtype=torch.float64)
 
 
+def structured(count: int = 400, columns: int = 5, seed: int = 0) -> np.ndarray:
+    """Binary rows whose last two columns copy the first two, with some noise."""
+    random = np.random.default_rng(seed)
+    rows = (random.random((count, columns)) < 0.3).astype(np.uint8)
+    rows[:, -2:] = rows[:, :2] ^ (random.random((count, 2)) < 0.1)
+    return rows
+
+
+def chi_square(drawn: np.ndarray, probabilities: np.ndarray) -> float:
+    """By how many standard deviations the frequencies of all binary states, by a chi-square test, are off."""
+    codes = drawn.astype(np.int64) @ (1 << np.arange(drawn.shape[1])[::-1])
+    observed, expected = np.bincount(codes, minlength=len(probabilities)), len(drawn) * probabilities
+    likely = expected > 5
+    freedom = int(likely.sum())
+    return float((((observed - expected) ** 2 / expected)[likely].sum() - freedom) / np.sqrt(2 * freedom))
+
+
 def randomize(network: Network, seed: int = 0, scale: float = 1.0) -> Network:
     """The network in float64, with every parameter drawn at random, conditioning weights and biases too."""
     generator = torch.Generator().manual_seed(seed)

@@ -18,19 +18,10 @@ from made.baselines.made import MaskSampling, OneMask
 from made.baselines.nade import NADE, NADENetwork, SharedActivations
 from made.baselines.scikit import Scikit
 from made.errors import DataError, QuestionError
+from oracle import chi_square, structured
 
 COLUMNS = 5
 WORLDS = np.array(list(itertools.product((0, 1), repeat=COLUMNS)), dtype=np.uint8)
-
-
-def structured(count: int = 400, seed: int = 0) -> np.ndarray:
-    """Rows whose second half copies the first, with some noise."""
-    random = np.random.default_rng(seed)
-    rows = (random.random((count, COLUMNS)) < 0.3).astype(np.uint8)
-    rows[:, 3:] = rows[:, :2] ^ (random.random((count, 2)) < 0.1)
-    return rows
-
-
 TRAIN, VALID = structured(seed=0), structured(100, seed=1)
 FAST = {
     "bernoulli": lambda seed=0: BernoulliMixture(1, seed=seed),
@@ -72,12 +63,7 @@ def test_a_sampler_fits_its_likelihood(fitted) -> None:
     drawn = fitted.sample(count, seed=5)
     assert drawn.dtype == np.uint8
     assert drawn.shape == (count, COLUMNS)
-    observed = np.bincount(drawn @ (1 << np.arange(COLUMNS)[::-1]), minlength=len(WORLDS))
-    expected = count * np.exp(np.asarray(fitted.log_prob(WORLDS)))
-    likely = expected > 5
-    statistic = ((observed - expected) ** 2 / expected)[likely].sum()
-    freedom = int(likely.sum())
-    assert statistic < freedom + 5 * np.sqrt(2 * freedom)
+    assert chi_square(drawn, np.exp(np.asarray(fitted.log_prob(WORLDS)))) < 5
     assert np.array_equal(drawn, fitted.sample(count, seed=5))
     assert not np.array_equal(drawn, fitted.sample(count, seed=6))
 

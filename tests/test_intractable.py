@@ -17,6 +17,7 @@ from made.baselines.dbm import DBM, bound, mean_field
 from made.baselines.dbn import DBN
 from made.baselines.pair import Chains, Constant, Pair, PairNetwork, anneal, contrast, draw, log_partition
 from made.baselines.rbm import RBM
+from oracle import chi_square, structured
 
 COLUMNS = 5
 
@@ -26,16 +27,6 @@ def states(units: int) -> torch.Tensor:
 
 
 WORLDS = states(COLUMNS).numpy().astype(np.uint8)
-
-
-def structured(count: int = 400, seed: int = 0) -> np.ndarray:
-    """Rows whose second half copies the first, with some noise."""
-    random = np.random.default_rng(seed)
-    rows = (random.random((count, COLUMNS)) < 0.3).astype(np.uint8)
-    rows[:, 3:] = rows[:, :2] ^ (random.random((count, 2)) < 0.1)
-    return rows
-
-
 TRAIN, VALID = structured(seed=0), structured(100, seed=1)
 SMALL = {
     "rbm": lambda seed=0: RBM(4, max_epochs=30, learning_rate=0.03, seed=seed),
@@ -140,15 +131,6 @@ def test_a_sampler_fits_its_enumerated_distribution(fitted) -> None:
     assert chi_square(drawn, np.exp(truth(fitted))) < 5
     assert np.array_equal(drawn, fitted.sample(count, seed=5))
     assert not np.array_equal(drawn, fitted.sample(count, seed=6))
-
-
-def chi_square(drawn: np.ndarray, probabilities: np.ndarray) -> float:
-    """How many standard deviations the statistic is above its mean."""
-    codes = drawn.astype(np.int64) @ (1 << np.arange(drawn.shape[1])[::-1])
-    observed, expected = np.bincount(codes, minlength=len(probabilities)), len(drawn) * probabilities
-    likely = expected > 5
-    freedom = int(likely.sum())
-    return float((((observed - expected) ** 2 / expected)[likely].sum() - freedom) / math.sqrt(2 * freedom))
 
 
 @pytest.mark.parametrize("name", list(SMALL))
