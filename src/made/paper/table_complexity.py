@@ -112,7 +112,7 @@ SERIES = [
     Series("R in 1hl", "R", (2, 4, 8, 16, 32), Sizes(D=256, K=512, direct=True)),
     Series("R in 2hl", "R", (2, 4, 8, 16, 32), Sizes(D=256, K=512, L=2, direct=True)),
     Series("2^K in RBM", "K", (8, 10, 12, 14, 16), Sizes(D=512, K=0, system="RBM")),
-    Series("2^K in DARN", "K", (6, 7, 8, 9, 10), Sizes(D=64, K=0, system="DARN")),
+    Series("2^K in DARN", "K", (9, 10, 11, 12, 13), Sizes(D=64, K=0, system="DARN")),
     Series("K in NADE", "K", (1024, 2048, 4096, 8192), Sizes(D=64, K=0, system="NADE")),
     Series("D in NADE", "D", (128, 256, 512, 1024), Sizes(D=0, K=512, system="NADE")),
     Series("R in EoNADE 1hl", "R", (2, 4, 8, 16), Sizes(D=64, K=512, system="EoNADE")),
