@@ -465,7 +465,7 @@ def test_table_complexity_is_written_and_a_quick_one_replaces_no_full_one(here) 
     path = here / "results" / "complexity.json"
     assert json.loads(path.read_text()) == rows
     assert all(set(FIELDS) <= set(row) for row in rows)
-    assert len([row for row in rows if "series" in row]) == 7
+    assert len([row for row in rows if "series" in row]) == 13
     said = run("table", "complexity", "--quick")
     assert said.stderr.count("exponent") == 7
     page = report(here / "results")
