@@ -330,3 +330,8 @@ def test_what_is_concluded(report) -> None:
     assert "more epochs may help" in replace(report, training=trained).sentences()[-1]
     same = tuple(replace(each, distance=0.0) for each in report.columns)
     assert any("In no column" in each for each in replace(report, columns=same).sentences())
+    # The farthest may be within chance, of which a column of many values or few rows has more.
+    first, second, *_ = report.columns
+    apart = [replace(first, distance=0.03, chance=0.05), replace(second, distance=0.02, chance=0.01)]
+    (said,) = (each for each in replace(report, columns=apart).sentences() if "more than chance" in each)
+    assert f"In 1 of 2 columns, samples differ from the rows by more than chance: the most in {second.name}" in said

@@ -107,11 +107,11 @@ class Report:
         known = [each for each in self.columns if each.distance is not None]
         if not known:
             return ["Nothing is observed in these rows."]
-        differ = sum(each.differs for each in known)
-        far = max(known, key=lambda each: each.distance or 0.0)
-        count = f"{differ} of {len(known)}" if len(known) > 1 else "the only"
+        differ = [each for each in known if each.differs]
         if not differ:
             return ["In no column do samples differ from the rows by more than chance."]
+        far = max(differ, key=lambda each: each.distance or 0.0)
+        count = f"{len(differ)} of {len(known)}" if len(known) > 1 else "the only"
         return [
             f"In {count} column{'s' if len(known) > 1 else ''}, samples differ from the rows by more than chance: the "
             f"most in {far.name}, by a distance of {far.distance:.3f} (chance: {far.chance:.3f})."
