@@ -19,24 +19,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from command import run, run_json
 from made import MADE
 from made.cli import app
 from made.parameters import PARAMETERS
 
 MADE_COMMAND = [sys.executable, "-c", "from made.cli import main; main()"]
 FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2"]
-
-
-def run(*arguments, code: int = 0):
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    if isinstance(result.exception, Exception) and code != 1:
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
-
-
-def run_json(*arguments):
-    return json.loads(run(*arguments, "--json").stdout)
 
 
 @pytest.fixture(scope="module")

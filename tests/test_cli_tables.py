@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from command import run, run_json
 from made import MADE, files
 from made.cli import app
 from made.streaming import Writer
@@ -32,18 +32,6 @@ TABLE = pd.DataFrame(
     }
 )
 HOLES = TABLE.astype(object).mask(np.random.default_rng(1).random(TABLE.shape) < 0.15)
-
-
-def run(*arguments, code: int = 0):
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    if isinstance(result.exception, Exception) and code != 1:
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
-
-
-def run_json(*arguments):
-    return json.loads(run(*arguments, "--json").stdout)
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from typer.testing import CliRunner
 
+from command import run
 from made import MADE
-from made.cli import app
 from made.report import figures
 from made.report.column import Bars, Histogram
 from made.report.numbers import Report, measure
@@ -148,14 +147,6 @@ def test_pictures_say_what_they_show() -> None:
     drawn = figures.bars(Bars(("a", "b"), (0.25, 0.75), ()), "x")
     assert drawn.count("<rect") == 2
     assert "75 %" in drawn
-
-
-def run(*arguments, code: int = 0):
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    if isinstance(result.exception, Exception) and code != 1:
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

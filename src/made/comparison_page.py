@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 
 from made.baselines.protocol import SIGNS
 from made.comparison import Result, Setting, decimals, differences, ranked, sentences
-from made.html import Cell, clip, document, generator, row, scroll, signed, table, text, ticks
+from made.html import Cell, clip, document, row, scroll, signed, table, text, ticks
 
-__all__ = ["GENERATOR", "duration", "page", "picture", "shown", "speed"]
+__all__ = ["duration", "page", "picture", "shown", "speed"]
 
-GENERATOR = generator("compare")
 # Of the picture: where the axis begins and ends, how wide all is, how high a line and what is above the first one.
 LEFT, RIGHT, WIDTH, LINE, TOP = 220, 740, 960, 32, 34
 LONGEST = 26  # letters that have room to the left of the axis

@@ -32,8 +32,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn, one_thread
-from made.baselines.pair import flip, many, shares
+from made.baselines.learning import Report, learn, one_thread, shares
+from made.baselines.pair import flip, many, states
 from made.baselines.protocol import Floats, LogProb
 from made.baselines.rows import asked, learned, whole
 from made.recipe import Recipe
@@ -126,8 +126,7 @@ class DARNNetwork(nn.Module):
 
     def exact(self, x: Tensor) -> Tensor:
         """log p(x), all states of h summed, in O(2^K D) for a row: of few hidden units. Shapes: (rows, D) to (rows)."""
-        weights, units = self.weights(), len(self.b)
-        h = ((torch.arange(2**units).unsqueeze(1) >> torch.arange(units)) & 1).to(x.dtype)
+        weights, h = self.weights(), states(len(self.b)).to(x.dtype)
         prior, from_hidden = _log_prob(h, F.linear(h, weights["U"], self.b)), F.linear(h, weights["V"])
         base = F.linear(x, weights["A"], self.c)
         each = [

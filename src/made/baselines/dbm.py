@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn
+from made.baselines.learning import Report, learn, shares
 from made.baselines.pair import (
     CHECK,
     DRAWING,
@@ -38,9 +38,9 @@ from made.baselines.pair import (
     flip,
     log_partition,
     many,
-    shares,
 )
 from made.baselines.protocol import LogProb
+from made.baselines.rbm import RBM
 from made.baselines.rows import asked, learned, whole
 from made.recipe import Recipe
 
@@ -76,14 +76,7 @@ class DBM:
         ('bound', True)
     """
 
-    TRAINING: dict[str, Any] = {  # noqa: RUF012
-        "learning_rate": 3e-3,
-        "schedule": "linear",
-        "average": 0.99,
-        "batch_size": 100,
-        "max_epochs": 25,
-        "patience": 10,
-    }
+    TRAINING: ClassVar[dict[str, Any]] = RBM.TRAINING | {"max_epochs": 25}
 
     def __init__(
         self,

@@ -119,12 +119,12 @@ class DBN:
         parts: list[Tensor] = []
         for some in x.split(ROWS_AT_A_TIME):
             q, each = self.lower_.pair_.given(some), []
-            inexact = -F.binary_cross_entropy(q, q, reduction="none").sum(dim=1, dtype=torch.float64)
+            entropy = F.binary_cross_entropy(q, q, reduction="none").sum(dim=1, dtype=torch.float64)
             for _ in range(draws):
                 h = flip(q, generator)
                 logits = torch.addmm(self.lower_.pair_.a, h, self.lower_.pair_.W.t())
                 of_rows = -F.binary_cross_entropy_with_logits(logits, some, reduction="none").sum(dim=1)
-                each.append((of_rows + self.pair_.log_sum(h)).double() - inexact)
+                each.append((of_rows + self.pair_.log_sum(h)).double() + entropy)
             stacked = torch.stack(each)
             spread = stacked.var(dim=0) / draws if draws > 1 else torch.zeros_like(stacked[0])
             parts.append(torch.stack([stacked.mean(dim=0), spread]))

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn, one_thread
+from made.baselines.learning import Report, learn, one_thread, repeated, shares
 from made.baselines.nade import ROWS_AT_A_TIME, by_columns, shared_activations
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
@@ -91,7 +91,7 @@ class OrderlessNetwork(nn.Module):
         in all orderings, whose gradients are noisy, gets nowhere from the small weights that others begin with.
         """
         with torch.no_grad():
-            self.mean.copy_((x.sum(dim=0) + 1) / (len(x) + 2))
+            self.mean.copy_(shares(x))
             self.scale.copy_((self.mean * (1 - self.mean)).sqrt().clamp(min=LEAST_DEVIATION))
             self.c.copy_(self.mean.logit())
             self.W.mul_((2 / x.shape[1]) ** 0.5)  # about half of the columns are given
@@ -163,10 +163,6 @@ def agnostic_loss(
     return (F.binary_cross_entropy_with_logits(logits, x, reduction="none") * (1 - given)).sum(dim=1)
 
 
-def _repeated(x: Tensor, least: int) -> Tensor:
-    return x.repeat(math.ceil(least / len(x)), 1)
-
-
 class EoNADE:
     """An ensemble of the orderings of one orderless NADE: an exact likelihood, the mean of R probabilities.
 
@@ -235,7 +231,7 @@ class EoNADE:
             given, weight = random_parts(batch, generator)
             return (weight * agnostic_loss(network, batch, given, generator)).mean()
 
-        x, y = _repeated(x, TRAINING_PARTS), _repeated(y, VALIDATION_PARTS)
+        x, y = repeated(x, TRAINING_PARTS), repeated(y, VALIDATION_PARTS)
         parts = random_parts(y, torch.Generator().manual_seed(self.seed))
 
         def score() -> float:

@@ -18,10 +18,20 @@ from made.errors import Diverged
 from made.recipe import Recipe, learning_rate_at, make_optimizer
 from made.training import SMALL
 
-__all__ = ["Report", "learn", "one_thread"]
+__all__ = ["Report", "learn", "one_thread", "repeated", "shares"]
 
 # Told after each epoch: its number, the mean log-likelihood of validation rows, and the seconds so far.
 Report = Callable[[int, float, float], None]
+
+
+def shares(x: Tensor) -> Tensor:
+    """How often each column is 1, as if there were one row more of either kind. Shapes: (rows, D) to (D)."""
+    return (x.sum(dim=0) + 1) / (len(x) + 2)
+
+
+def repeated(x: Tensor, least: int) -> Tensor:
+    """Rows, repeated as a whole until they are so many at least, for an epoch that is worth its validation."""
+    return x.repeat(math.ceil(least / len(x)), 1)
 
 
 @contextmanager

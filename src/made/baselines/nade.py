@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn, one_thread
+from made.baselines.learning import Report, learn, one_thread, shares
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.recipe import Recipe
@@ -163,7 +163,7 @@ class NADENetwork(nn.Module):
     def start_independent(self, x: Tensor) -> None:
         """Let the output biases begin where independent columns have them."""
         with torch.no_grad():
-            self.c.copy_(((x.sum(dim=0) + 1) / (len(x) + 2)).logit())
+            self.c.copy_(shares(x).logit())
 
 
 class NADE:

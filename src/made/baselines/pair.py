@@ -26,6 +26,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from made.baselines.learning import repeated
+
 __all__ = [
     "CHECK",
     "DRAWING",
@@ -40,7 +42,7 @@ __all__ = [
     "gibbs",
     "log_partition",
     "many",
-    "shares",
+    "states",
 ]
 
 EXACT = 16  # units of the smaller side up to which all its states are summed
@@ -150,14 +152,14 @@ class Chains:
         return self.last
 
 
-def shares(x: Tensor) -> Tensor:
-    """How often each unit is 1, as if there were one row more of either kind. Shapes: (rows, A) to (A)."""
-    return (x.sum(dim=0) + 1) / (len(x) + 2)
-
-
 def many(x: Tensor) -> Tensor:
-    """Rows, repeated until they are enough for an epoch."""
-    return x.repeat(math.ceil(ROWS_AN_EPOCH / len(x)), 1)
+    """Rows, enough for an epoch."""
+    return repeated(x, ROWS_AN_EPOCH)
+
+
+def states(units: int) -> Tensor:
+    """All states of so many units. Shape: (2^units, units)."""
+    return (torch.arange(2**units).unsqueeze(1) >> torch.arange(units)) & 1
 
 
 def flip(probabilities: Tensor, generator: torch.Generator) -> Tensor:
@@ -234,8 +236,8 @@ def draw(pair: Pair, base: Tensor, n: int, *, temperatures: int, seed: int = 0, 
     """x of n draws: exact where a side is small, otherwise by annealed chains. Shape: (n, A)."""
     generator = torch.Generator().manual_seed(seed)
     if min(pair.W.shape) <= EXACT:
-        states, weights = _smaller(pair)
-        some = states[torch.multinomial(weights.softmax(dim=0), n, replacement=True, generator=generator)]
+        every, weights = _smaller(pair)
+        some = every[torch.multinomial(weights.softmax(dim=0), n, replacement=True, generator=generator)]
         return some if len(pair.a) <= len(pair.b) else flip(pair.turned().given(some), generator)
     drawn = []
     for count in [chains] * (n // chains) + [n % chains] * (n % chains > 0):
@@ -248,8 +250,6 @@ def draw(pair: Pair, base: Tensor, n: int, *, temperatures: int, seed: int = 0, 
 def _smaller(pair: Pair) -> tuple[Tensor, Tensor]:
     """All states of the smaller side, and the logarithm of what each weighs, in float64."""
     side = pair if len(pair.a) <= len(pair.b) else pair.turned()
-    units = len(side.a)
-    states = (torch.arange(2**units).unsqueeze(1) >> torch.arange(units)) & 1
-    double = side.detach().double()
-    weights = [double.log_sum(some.double()) for some in states.split(STATES_AT_A_TIME)]
-    return states.to(pair.W.dtype), torch.cat(weights)
+    every, double = states(len(side.a)), side.detach().double()
+    weights = [double.log_sum(some.double()) for some in every.split(STATES_AT_A_TIME)]
+    return every.to(pair.W.dtype), torch.cat(weights)

@@ -18,8 +18,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from made.baselines.learning import Report, learn
-from made.baselines.pair import CHECK, DRAWING, Chains, PairNetwork, contrast, draw, log_partition, many, shares
+from made.baselines.learning import Report, learn, shares
+from made.baselines.pair import CHECK, DRAWING, Chains, PairNetwork, contrast, draw, log_partition, many
 from made.baselines.protocol import Kind, LogProb
 from made.baselines.rows import asked, learned, whole
 from made.recipe import Recipe
