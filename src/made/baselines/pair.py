@@ -20,7 +20,7 @@ layers: one of them is connected to all the rest, and the rest not among itself.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -49,7 +49,7 @@ EXACT = 16  # units of the smaller side up to which all its states are summed
 STATES_AT_A_TIME = 4096
 # beta spends these parts of all steps below 0.5, below 0.9 and below 1: the closer to the end, the slower.
 PARTS = ((0.0, 0.5, 0.2), (0.5, 0.9, 0.4), (0.9, 1.0, 0.4))
-CHECK = {"chains": 100, "temperatures": 400}  # that estimate log Z after each epoch
+CHECK = {"chains": 100, "temperatures": 1000}  # that estimate log Z after each epoch
 ROWS_AN_EPOCH = 20_000  # at least, for that reason
 DRAWING = 1000  # temperatures on the way of a draw
 MIXED = 10  # steps of Gibbs sampling after chains were drawn by their weights, which makes some of them twins
@@ -139,16 +139,23 @@ class PairNetwork(nn.Module):
 
 
 class Chains:
-    """Where a pair's own draws are had: steps of Gibbs sampling from rows, or from where they ended last time."""
+    """Where a pair's own draws are had: steps of Gibbs sampling from rows, or from where they ended last time.
 
-    def __init__(self, steps: int, persistent: bool) -> None:
-        self.steps, self.persistent = steps, persistent
-        self.last: Tensor | None = None
+    Arguments:
+        steps: how many.
+        persistent: whether chains go on where they ended, or begin at the rows.
+        growth: in how many updates they become so many, beginning with one.
+    """
+
+    def __init__(self, steps: int, persistent: bool, growth: int = 0) -> None:
+        self.steps, self.persistent, self.growth = steps, persistent, growth
+        self.update, self.last = 0, cast(Tensor | None, None)
 
     def __call__(self, pair: Pair, x: Tensor, generator: torch.Generator) -> Tensor:
         """Draws, as many as rows at the most. Shapes: (rows, A) to (rows, A)."""
         begin = x if self.last is None or not self.persistent else self.last
-        self.last = gibbs(pair.detach(), begin, self.steps, generator)
+        steps = min(self.steps, 1 + self.steps * self.update // self.growth) if self.growth else self.steps
+        self.last, self.update = gibbs(pair.detach(), begin, steps, generator), self.update + 1
         return self.last
 
 

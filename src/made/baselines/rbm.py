@@ -11,6 +11,7 @@ Gibbs sampling, beginning at the rows (contrastive divergence, CD-k; Hinton, 200
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,8 @@ class RBM:
     Arguments:
         hidden_size: K, the number of hidden units.
         steps: k, of Gibbs sampling in an update.
+        growing: whether k begins as 1, and becomes so many in the course of ``max_epochs`` (as in the CD-25 of
+            Salakhutdinov and Murray, 2008): chains mix well as long as weights are small.
         persistent: whether chains go on where they ended, or begin at the rows.
         chains: how many chains estimate log Z.
         temperatures: how many distributions they come through.
@@ -68,6 +71,7 @@ class RBM:
         hidden_size: int = 500,
         *,
         steps: int = 5,
+        growing: bool = False,
         persistent: bool = True,
         chains: int = 100,
         temperatures: int = 2000,
@@ -75,7 +79,7 @@ class RBM:
         report: Report | None = None,
         **training: Any,
     ) -> None:
-        self.hidden_size, self.steps, self.persistent = hidden_size, steps, persistent
+        self.hidden_size, self.steps, self.growing, self.persistent = hidden_size, steps, growing, persistent
         self.chains, self.temperatures, self.seed, self.report = chains, temperatures, seed, report
         self.training = self.TRAINING | training
 
@@ -83,7 +87,10 @@ class RBM:
         """Learn by contrastive divergence, and keep the epoch that is best on other rows."""
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         self.columns_, self.base_ = x.shape[1], shares(x).logit()
-        network, chains = PairNetwork(shares(x), self.hidden_size, seed=self.seed), Chains(self.steps, self.persistent)
+        network, rows = PairNetwork(shares(x), self.hidden_size, seed=self.seed), many(x)
+        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
+        updates = recipe.max_epochs * math.ceil(len(rows) / recipe.batch_size)
+        chains = Chains(self.steps, self.persistent, growth=updates if self.growing else 0)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             pair = network.pair()
@@ -93,8 +100,7 @@ class RBM:
             pair = network.fixed()
             return float(pair.log_sum(y).mean()) - log_partition(pair, self.base_, **CHECK, seed=self.seed).most
 
-        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
-        self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
+        self.best_epoch_, self.epochs = learn(network, rows, loss, score, recipe, self.report)
         self.pair_ = network.fixed()
         self.size = sum(weight.numel() for weight in self.pair_)
         self.constant_ = log_partition(

@@ -66,7 +66,7 @@ ROWS: dict[str, Baseline] = {
 }
 MNIST_ROWS: dict[str, Baseline] = {
     "RBM (500 h, 25 CD steps)": Baseline(
-        "rbm", "RBM", {"hidden_size": 500, "steps": 25, "max_epochs": 12} | ESTIMATED, ONE
+        "rbm", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
     ),
     "DBM 2hl": Baseline("dbm", "DBM", {"hidden_sizes": (500, 500)} | ESTIMATED, ONE),
     "DBN 2hl": Baseline("dbn", "DBN", {"hidden_sizes": (500,)} | ESTIMATED, ONE),
