@@ -55,6 +55,7 @@ DARN: dict[str, Sequence[Mapping[str, Any]]] = {
 }
 LARGE = 3_000_000  # entries of the training rows
 ESTIMATED = {"chains": 500, "temperatures": 5000}  # how log Z is
+WIDE_DARN = {"hidden_size": 500, "through": True, "wait": 0.3, "learning_rate": 4e-3, "draws": 1000}
 # By the names of the paper's rows.
 ROWS: dict[str, Baseline] = {
     "MoBernoullis": Baseline("bernoulli", "BernoulliMixture", {}, ONE),
@@ -70,8 +71,8 @@ MNIST_ROWS: dict[str, Baseline] = {
     ),
     "DBM 2hl": Baseline("dbm", "DBM", {"hidden_sizes": (500, 500)} | ESTIMATED, ONE),
     "DBN 2hl": Baseline("dbn", "DBN", {"hidden_sizes": (500,), "steps": 10, "max_epochs": 30} | ESTIMATED, ONE),
-    "DARN n_h=500": Baseline("darn", "DARN", {"hidden_size": 500}, ONE),
-    "DARN n_h=500, adaNoise": Baseline("darn", "DARN", {"hidden_size": 500, "noise": True}, ONE),
+    "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
+    "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True}, ONE),
     "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
     "MoBernoullis K=500": Baseline("bernoulli", "BernoulliMixture", {"components": 500}, ONE),
     "NADE 1hl (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500}, ONE),
