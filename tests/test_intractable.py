@@ -239,6 +239,18 @@ def test_chains_go_on_where_they_ended_if_they_persist() -> None:
         assert torch.equal(chains(still, rows, generator), torch.tensor([[1.0, 0, 1]]).expand(4, -1))
 
 
+def test_steps_of_chains_grow_from_one(monkeypatch) -> None:
+    taken = []
+    monkeypatch.setattr(pairs, "gibbs", lambda pair, x, steps, generator: taken.append(steps) or x)
+    chains, pair, rows = Chains(5, True, growth=10), random_pair(3, 2, seed=0), torch.zeros(1, 3)
+    for _ in range(12):
+        chains(pair, rows, torch.Generator())
+    assert taken == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]
+    taken.clear()
+    RBM(4, steps=3, growing=True, max_epochs=9, batch_size=len(TRAIN)).fit(TRAIN, VALID)
+    assert taken == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
 def test_mean_field_only_gets_closer() -> None:
     pair, x = random_pair(5 + 3, 4, seed=4), states(5)
     values = torch.stack([bound(pair, x, rounds) for rounds in (0, 1, 2, 5, 50)])
@@ -274,6 +286,36 @@ def test_the_estimate_of_darn_converges_as_its_draws_grow() -> None:
     assert gaps[-1] < 0.03
     assert model.bound(WORLDS).kind == "bound"
     assert (model.bound(WORLDS).values <= exact + 0.05).all()
+
+
+def test_both_losses_of_darn_are_the_bound() -> None:
+    network = SMALL["darn"]().fit(TRAIN, VALID).network_.double()
+    network.U.data.zero_()  # and with nothing between hidden units and columns, log p(x, h) is linear in h
+    network.V.data.zero_()
+    x, h = states(COLUMNS), states(4)
+    weights, logits = network.weights(), F.linear(x, network.E, network.b_q)
+    base, log_q = F.linear(x, weights["A"], network.c), -F.softplus(-(2 * h - 1) * logits[:, None]).sum(dim=-1)
+    log_p = torch.stack([network._joint(x, each.expand(len(x), -1), base, weights) for each in h], dim=1)
+    exact = -(log_q.exp() * (log_p - log_q)).sum(dim=1)
+    (slopes,) = torch.autograd.grad(exact.sum(), network.E, retain_graph=True)
+    many = x.repeat(3000, 1)
+    for through in (False, True):
+        loss = network.loss(many, torch.Generator().manual_seed(0), through=through)
+        assert loss.reshape(3000, -1).mean(dim=0).tolist() == pytest.approx(exact.tolist(), abs=0.05)
+        (found,) = torch.autograd.grad(loss.sum() / 3000, network.E)
+        assert torch.allclose(found, slopes, atol=0.1 * slopes.abs().max().item())
+    alone = network.loss(x, torch.Generator().manual_seed(0), through=True, alone=True).sum()
+    assert torch.autograd.grad(alone, network.A, allow_unused=True) == (None,)
+
+
+def test_the_own_connections_of_darn_wait() -> None:
+    model = DARN(4, through=True, wait=1.0, max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
+    assert not model.network_.A.any()
+    late = DARN(4, through=True, wait=0.5, max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
+    assert late.network_.A.any()
+    shares = (TRAIN.mean(axis=0) * 0.98 + 0.01).clip(0.01, 0.99)
+    independent = (np.log(shares) * VALID + np.log1p(-shares) * (1 - VALID)).sum(axis=1).mean()
+    assert late.log_prob(VALID).mean() > independent + 0.1
 
 
 def test_adaptive_noise_is_paid_for_and_asked_without() -> None:
