@@ -15,6 +15,7 @@ is then the likelihood of the first, and only gets better (but for errors of sam
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -47,6 +48,7 @@ class DBN:
         temperatures: how many distributions they come through.
         seed: the seed of everything that is random.
         report: called after each epoch of the upper layers, with its number, the bound of validation rows, the seconds.
+        upper: what is to differ in the training of the upper layers; a lower rate, if they begin as the RBM below.
         training: what is to differ in the training of :class:`made.baselines.rbm.RBM`, of both.
 
     Attributes:
@@ -72,12 +74,14 @@ class DBN:
         temperatures: int = 2000,
         seed: int = 0,
         report: Report | None = None,
+        upper: Mapping[str, Any] | None = None,
         **training: Any,
     ) -> None:
         if len(hidden_sizes) not in (1, 2) or any(size < 1 for size in hidden_sizes):
             raise ValueError(f"'hidden_sizes' should be one or two numbers of units, not {hidden_sizes!r}.")
         self.hidden_sizes, self.steps, self.draws, self.chains = hidden_sizes, steps, draws, chains
-        self.temperatures, self.seed, self.report, self.training = temperatures, seed, report, training
+        self.temperatures, self.seed, self.report = temperatures, seed, report
+        self.upper, self.training = dict(upper or {}), training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Learn from the bottom up, each time keeping the epoch that is best on other rows."""
@@ -100,7 +104,7 @@ class DBN:
             return float(self._bound(y, 1)[0].mean()) - self.constant_.most
 
         recipe = Recipe(
-            **(RBM.TRAINING | self.training),
+            **(RBM.TRAINING | self.training | self.upper),
             max_seconds=None if seconds is None else (1 - LOWER_SHARE) * seconds,
             seed=self.seed,
         )

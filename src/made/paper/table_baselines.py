@@ -70,7 +70,9 @@ MNIST_ROWS: dict[str, Baseline] = {
         "rbm", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
     ),
     "DBM 2hl": Baseline("dbm", "DBM", {"hidden_sizes": (500, 500)} | ESTIMATED, ONE),
-    "DBN 2hl": Baseline("dbn", "DBN", {"hidden_sizes": (500,), "steps": 10, "max_epochs": 30} | ESTIMATED, ONE),
+    "DBN 2hl": Baseline(
+        "dbn", "DBN", {"hidden_sizes": (500,), "max_epochs": 30, "upper": {"learning_rate": 5e-4}} | ESTIMATED, ONE
+    ),
     "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
     "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True}, ONE),
     "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
