@@ -19,7 +19,7 @@ from made import MADE, files
 from made.cli import app
 from made.streaming import Writer
 
-FAST = ["--hidden-sizes", "16", "--evaluation-masks", "2", "--max-epochs", "25", "--learning-rate", "0.02", "--seed", 0]
+FAST = ["--hidden-sizes", "64,64", "--evaluation-masks", "2", "--learning-rate", "0.01", "--seed", 0]
 RANDOM = np.random.default_rng(0)
 SPECIES = RANDOM.choice(["cat", "dog, big", "hen"], size=300)
 TABLE = pd.DataFrame(

@@ -79,7 +79,7 @@ def test_probabilities_sum_to_one_and_are_the_engines(binary) -> None:
     log_p = binary.score_samples(worlds(4))
     assert log_p.dtype == np.float64
     assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-10)
-    assert np.allclose(log_p, log_prob(binary.model_.network, worlds(4), masks=4).numpy())
+    assert np.allclose(log_p, log_prob(binary.model_.network, worlds(4), masks=4, segments=4).numpy())
     assert binary.score(worlds(4)) == pytest.approx(log_p.mean())
     marginal = binary.score_samples([[NAN, a, NAN, b] for a, b in worlds(2)])
     assert np.exp(marginal).sum() == pytest.approx(1, abs=1e-10)
@@ -157,7 +157,7 @@ def test_surprise_is_the_mean_over_masks_of_each_factor(binary) -> None:
     surprise = binary.surprise(rows)
     assert np.isnan(surprise[1, 1])
     network = binary.model_.network
-    each = [-log_prob(network, rows, masks=[number]).numpy() for number in range(4)]
+    each = [-log_prob(network, rows, masks=[number], segments=4).numpy() for number in range(4)]
     assert np.nansum(surprise, axis=1) == pytest.approx(np.mean(each, axis=0))
     assert (np.nansum(surprise, axis=1) >= -binary.score_samples(rows) - 1e-12).all()
 

@@ -49,8 +49,8 @@ def test_holes_are_better_than_rows_dropped_and_than_holes_filled() -> None:
 def test_a_hole_says_nothing() -> None:
     """The likelihood of a row with a hole is that of the rest: it does not fall because something is missing."""
     train, _ = people(400, np.random.default_rng(0))
-    model = MADE(hidden_sizes=(32,), max_epochs=10, random_state=0, evaluation_masks=4).fit(train)
-    rows = train.head(3).copy()
+    model = MADE(hidden_sizes=(32,), max_epochs=40, random_state=0, evaluation_masks=4).fit(train)
+    rows = train.copy()
     rows["question 3"] = None
-    assert (model.score_samples(rows) > model.score_samples(train.head(3))).all()
+    assert model.score(rows) > model.score(train) + 0.3
     assert model.score_samples(rows[:1].assign(**dict.fromkeys(rows)))[0] == pytest.approx(0, abs=1e-6)

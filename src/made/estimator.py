@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from made.blocks import blocks, counted_from
+from made.connectivity import Connectivities
 from made.denoising import denoise, put_back
 from made.errors import DataError, Diverged, Interrupted, ModelError, QuestionError
 from made.imputation import draw, fill, uncertainty
@@ -47,7 +48,7 @@ from made.prediction import Ensemble, forecast, predictions
 from made.probability import SAMPLES, Probability, probability
 from made.progress import TensorBoard, bar
 from made.question import Question
-from made.recipe import Recipe
+from made.recipe import OPEN_ENDED, Recipe
 from made.schema import Kinds, Schema, dropped
 from made.state import Epoch
 from made.store import check_replaceable, commit, is_begun, only_writer, replace_folder
@@ -57,6 +58,8 @@ from made.training import Trainer
 __all__ = ["MADE", "longer"]
 
 RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
+
+FEW = 64  # columns, up to which an answer may take a pass for each of them
 
 # What may differ between a run and the one that goes on with it.
 FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")
@@ -88,8 +91,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         input_dropout: the same of an input unit.
         bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
         initialization: ``"glorot"`` or ``"orthogonal"``.
-        optimizer, learning_rate, schedule, epsilon, momentum, weight_decay, clip, average, mask_for, questions,
-            segments: see :class:`made.training.Recipe`.
+        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions: see
+            :class:`made.recipe.Recipe`.
+        weight_decay: see there; ``"auto"`` is 300 by the number of rows, 0.3 at most: the more rows, the less.
+        segments: see there; ``"auto"`` is one for each column of an any-order model that has up to 64 of them: every
+            unit then sees all that an answer is given, which is better, and takes a pass for each column. Otherwise 1.
         batch_size: the number of rows in an update; ``"auto"`` is 32 to 500, by the number of rows.
         max_epochs: the most passes over the rows; 0 gives a model in its initial weights, which answers everything.
         max_seconds: the most seconds of training, looked at after each epoch; a schedule comes to its end with them.
@@ -132,7 +138,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "learning_rate": [Interval(numbers.Real, 0, None, closed="neither"), None],
         "epsilon": [Interval(numbers.Real, 0, None, closed="neither"), None],
         "momentum": [Interval(numbers.Real, 0, 1, closed="left"), None],
-        "weight_decay": [Interval(numbers.Real, 0, None, closed="left")],
+        "weight_decay": [Interval(numbers.Real, 0, None, closed="left"), StrOptions({"auto"})],
         "clip": [Interval(numbers.Real, 0, None, closed="neither"), None],
         "average": [Interval(numbers.Real, 0, 1, closed="left"), None],
         "batch_size": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -141,7 +147,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "patience": [Interval(numbers.Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(numbers.Real, 0, 1, closed="left")],
         "questions": [Interval(numbers.Real, 0, 1, closed="both")],
-        "segments": [Interval(numbers.Integral, 1, None, closed="left")],
+        "segments": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "validation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
         "evaluation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
         "direct": ["boolean"],
@@ -160,35 +166,35 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        hidden_sizes: Sequence[int] = (256,),
+        hidden_sizes: Sequence[int] = (256, 256),
         masks: int | Literal["unlimited"] = "unlimited",
         resample: str = "both",
         ordering: str = "random",
         activation: str = "relu",
         direct: bool = True,
         conditioning: bool = False,
-        residual: bool = False,
+        residual: bool = True,
         signed: bool = True,
-        dropout: float = 0.1,
+        dropout: float = 0.0,
         input_dropout: float = 0.0,
         bias: str = "independent",
         initialization: str = "glorot",
         optimizer: str = "adamw",
         learning_rate: float | None = None,
-        schedule: str = "constant",
+        schedule: str = "falling",
         epsilon: float | None = None,
         momentum: float | None = None,
-        weight_decay: float = 0.01,
+        weight_decay: float | Literal["auto"] = "auto",
         clip: float | None = 1.0,
-        average: float | None = 0.99,
+        average: float | None = 0.995,
         batch_size: int | Literal["auto"] = "auto",
-        max_epochs: int = 500,
+        max_epochs: int = 80,
         max_seconds: float | None = None,
         patience: int = 30,
         validation_fraction: float = 0.1,
         mask_for: str = "update",
         questions: float = 0.5,
-        segments: int = 1,
+        segments: int | Literal["auto"] = "auto",
         validation_masks: int = 4,
         evaluation_masks: int = 16,
         columns: Kinds = "auto",
@@ -699,11 +705,14 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return parameters | {"random_state": seed}
 
     def _recipe(self, config: Config) -> Recipe:
-        names = set(Recipe.__dataclass_fields__) - {"seed", "batch_size"}
+        names = set(Recipe.__dataclass_fields__) - {"seed", "batch_size", "weight_decay", "segments"}
+        rows, decay = config.data.rows, self.weight_decay
         return Recipe(
             **{name: config.parameters[name] for name in names},
             seed=config.seed,
-            batch_size=batch_size_for(config.data.rows) if self.batch_size == "auto" else int(self.batch_size),
+            batch_size=batch_size_for(rows) if self.batch_size == "auto" else int(self.batch_size),
+            weight_decay=weight_decay_for(rows) if decay == "auto" else float(decay),
+            segments=self._segments(config.connectivities()),
         )
 
     def _split(self, codes: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
@@ -726,8 +735,12 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def _ensemble(self) -> Ensemble:
         return Ensemble(self.model_.network, self._masks(), self._segments())
 
-    def _segments(self) -> int:
-        return min(self.segments, self.n_features_in_)
+    def _segments(self, family: Connectivities | None = None) -> int:
+        """Into how many segments orderings are cut: those of the model, unless told."""
+        family = self.model_.network.connectivities if family is None else family
+        if self.segments == "auto":
+            return family.columns if family.any_order and family.columns <= FEW else 1
+        return min(self.segments, family.columns)
 
     def _passes(self, number: int) -> list[Pass]:
         return passes(self.model_.network, number, None, self._segments())
@@ -778,6 +791,11 @@ def batch_size_for(rows: int) -> int:
     return int(np.clip(rows // 30, 32, 500))
 
 
+def weight_decay_for(rows: int) -> float:
+    """Weight decay for so many rows."""
+    return min(0.3, 300 / rows)
+
+
 def _container(table: Table) -> str:
     return table.given.implementation.value if table.container == "frame" else table.container
 
@@ -801,7 +819,7 @@ def longer(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 def _check_same(old: Config, new: Config, folder: Path) -> None:
     """Refuse to go on with other parameters, or other rows."""
-    free = FREE if old.parameters["schedule"] == "constant" else FREE[2:]
+    free = FREE if old.parameters["schedule"] in OPEN_ENDED else FREE[2:]
     for name, value in new.parameters.items():
         if name not in free and old.parameters.get(name) != value:
             raise QuestionError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["PARAMETERS", "Parameter"]
+__all__ = ["PARAMETERS", "PLAIN", "PRESETS", "Parameter"]
 
 
 class Parameter(NamedTuple):
@@ -27,10 +27,11 @@ class Parameter(NamedTuple):
 
 
 ACTIVATIONS = ("relu", "softplus", "tanh", "sigmoid", "leaky_relu", "elu", "selu", "gelu", "silu", "identity")
+SCHEDULES = ("constant", "falling", "linear", "cosine")
 OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamw", "sgd")
 
 NETWORK = {
-    "hidden_sizes": Parameter((256,), "sizes", "Units K^l of each hidden layer, such as 500,500."),
+    "hidden_sizes": Parameter((256, 256), "sizes", "Units K^l of each hidden layer, such as 500,500."),
     "masks": Parameter("unlimited", "masks", "How many masks: a number R that updates cycle through, or unlimited."),
     "resample": Parameter(
         "both", "choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")
@@ -39,9 +40,9 @@ NETWORK = {
     "activation": Parameter("relu", "choice", "The activation g of hidden units.", ACTIVATIONS),
     "direct": Parameter(True, "flag", "Direct connections A from inputs to outputs."),
     "conditioning": Parameter(False, "flag", "Connectivity conditioning weights U."),
-    "residual": Parameter(False, "flag", "Join hidden layers of equal size by residual connections."),
+    "residual": Parameter(True, "flag", "Join hidden layers of equal size by residual connections."),
     "signed": Parameter(True, "flag", "Code binary inputs as -1 and +1, so that 0 is what is not observed."),
-    "dropout": Parameter(0.1, "float", "The probability with which a hidden unit is left out in training."),
+    "dropout": Parameter(0.0, "float", "The probability with which a hidden unit is left out in training."),
     "input_dropout": Parameter(0.0, "float", "The probability with which an input unit is left out in training."),
     "bias": Parameter(
         "independent",
@@ -54,21 +55,21 @@ NETWORK = {
 
 TRAINING = {
     "optimizer": Parameter("adamw", "choice", "How weights are updated.", OPTIMIZERS),
-    "learning_rate": Parameter(None, "float", "By default 1 (adadelta), 0.01 (adagrad), 0.002 (Adams), 0.1 (sgd)."),
-    "schedule": Parameter("constant", "choice", "What becomes of the learning rate.", ("constant", "linear", "cosine")),
+    "learning_rate": Parameter(None, "float", "By default 1 (adadelta), 0.01 (adagrad), 0.004 (Adams), 0.1 (sgd)."),
+    "schedule": Parameter("falling", "choice", "What becomes of the learning rate.", SCHEDULES),
     "epsilon": Parameter(None, "float", "What adadelta, adagrad (1e-6), the Adams (1e-8) add to a denominator."),
     "momentum": Parameter(None, "float", "Of sgd and the Adams (0.9); of adadelta, the decay of its averages (0.95)."),
-    "weight_decay": Parameter(0.01, "float", "Pulls weights to zero, biases not."),
+    "weight_decay": Parameter("auto", "auto float", "Pulls weights, not biases, to zero; auto: 300 by the rows."),
     "clip": Parameter(1.0, "float", "The greatest norm of a gradient; 0 for no limit."),
-    "average": Parameter(0.99, "float", "The decay of the moving average of weights that is kept; 0 for none."),
+    "average": Parameter(0.995, "float", "The decay of the moving average of weights that is kept; 0 for none."),
     "batch_size": Parameter("auto", "auto", "Rows in an update; auto: 32 to 500, by the number of rows."),
-    "max_epochs": Parameter(500, "int", "The most passes over the rows; 0 for a model that is not trained."),
+    "max_epochs": Parameter(80, "int", "The most passes over the rows; 0 for a model that is not trained."),
     "max_seconds": Parameter(None, "float", "The most seconds of training, looked at after each epoch."),
     "patience": Parameter(30, "int", "Epochs without progress on validation rows before training ends."),
     "validation_fraction": Parameter(0.1, "float", "The share of rows that choose the epoch, without other ones."),
     "mask_for": Parameter("update", "choice", "What gets a mask of its own.", ("update", "row")),
     "questions": Parameter(0.5, "float", "The share of an any-order model's updates with random holes and givens."),
-    "segments": Parameter(1, "int", "Segments of an ordering, each with a pass of its own: better, slower answers."),
+    "segments": Parameter("auto", "auto", "Segments of an ordering, a pass for each; auto: a column each, if few."),
     "validation_masks": Parameter(4, "int", "Masks that an unlimited model averages after each epoch."),
     "evaluation_masks": Parameter(16, "int", "Masks that an unlimited model averages in every answer."),
 }
@@ -86,36 +87,53 @@ REST = {
 
 PARAMETERS: dict[str, Parameter] = NETWORK | TRAINING | REST
 
+# What every recipe goes out from that was chosen before the defaults were what they are.
+PLAIN: dict[str, Any] = {
+    "hidden_sizes": (256,),
+    "residual": False,
+    "dropout": 0.1,
+    "schedule": "constant",
+    "weight_decay": 0.01,
+    "clip": 1.0,
+    "average": 0.99,
+    "max_epochs": 500,
+    "segments": 1,
+}
+
 # Parameters that go together, by name; what they gave is in docs/results.md and docs/experiments.md.
 PRESETS: dict[str, dict[str, Any]] = {
     # The likelihood of whole rows, in one ordering: better than with unlimited masks, but few questions are answered.
-    "density": {
+    "density": PLAIN
+    | {
         "hidden_sizes": (500, 500),
         "masks": 1,
         "ordering": "natural",
         "residual": True,
         "signed": False,
         "dropout": 0.3,
+        "learning_rate": 2e-3,
         "schedule": "cosine",
         "weight_decay": 0.0,
         "clip": 5.0,
         "max_epochs": 100,
     },
     # Any question, each answered by as many passes as columns are asked for: better than in one, and slower.
-    "any-order": {
+    "any-order": PLAIN
+    | {
         "hidden_sizes": (500,),
         "masks": "unlimited",
         "conditioning": True,
         "residual": True,
+        "learning_rate": 2e-3,
         "schedule": "cosine",
         "weight_decay": 0.0,
         "clip": 5.0,
-        "questions": 0.25,
         "segments": 1000,
         "max_epochs": 200,
     },
     # The paper's own settings for its UCI tables.
-    "paper": {
+    "paper": PLAIN
+    | {
         "hidden_sizes": (500,),
         "signed": False,
         "bias": "zero",

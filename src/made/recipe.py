@@ -11,23 +11,27 @@ import numpy as np
 import torch
 from torch import nn
 
-__all__ = ["Recipe", "learning_rate_at", "make_optimizer"]
+__all__ = ["OPEN_ENDED", "Recipe", "learning_rate_at", "make_optimizer"]
 
 # Of each: the class, its learning rate, its epsilon, and what its momentum is called.
 OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
     "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho"),
     "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None),
-    "adam": (torch.optim.Adam, 2e-3, 1e-8, "betas"),
-    "adamw": (torch.optim.AdamW, 2e-3, 1e-8, "betas"),
+    "adam": (torch.optim.Adam, 4e-3, 1e-8, "betas"),
+    "adamw": (torch.optim.AdamW, 4e-3, 1e-8, "betas"),
     "sgd": (torch.optim.SGD, 0.1, None, "momentum"),
 }
 MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}
 
-SCHEDULES: dict[str, Callable[[float], float]] = {
-    "constant": lambda share: 1.0,
-    "linear": lambda share: 1 - share,
-    "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
+# Of the share of a run that is behind it, and of its epochs. What depends on epochs alone does not ask how long a run
+# is to be, which can then be gone on with for longer.
+SCHEDULES: dict[str, Callable[[float, float], float]] = {
+    "constant": lambda share, epochs: 1.0,
+    "falling": lambda share, epochs: 1 / (1 + (epochs / 30) ** 2),
+    "linear": lambda share, epochs: 1 - share,
+    "cosine": lambda share, epochs: (1 + math.cos(math.pi * share)) / 2,
 }
+OPEN_ENDED = ("constant", "falling")
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,8 @@ class Recipe:
     Arguments:
         optimizer: one of adadelta, adagrad, adam, adamw, sgd.
         learning_rate: the optimiser's own default unless told.
-        schedule: what becomes of the learning rate: ``"constant"``, or down to zero at ``max_epochs`` in a ``"linear"``
-            or ``"cosine"`` way.
+        schedule: what becomes of the learning rate: ``"constant"``; ``"falling"``, to a half after 30 epochs, a tenth
+            after 90; or down to zero at ``max_epochs`` in a ``"linear"`` or ``"cosine"`` way.
         epsilon: what the optimiser adds to a denominator, above zero; 1e-6 for Adadelta and Adagrad, 1e-8 for the
             Adams unless told.
         momentum: of SGD; the decay of the averages of Adadelta, and of the first ones of the Adams.
@@ -52,7 +56,7 @@ class Recipe:
         mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
             for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
         questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
-            asked later for what it was trained on.
+            asked later for what it was trained on; none, if there is a segment for each column.
         segments: into how many segments an any-order model will cut an ordering when it is asked (see
             :func:`made.log_prob`). With more than one, updates show each row a random part of itself, and ask for all
             the rest.
@@ -111,14 +115,16 @@ class Recipe:
                     raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
 
 
-def learning_rate_at(schedule: str, share: float) -> float:
-    """What the learning rate is multiplied with after a share of a run: a function, so that nothing is to be kept.
+def learning_rate_at(schedule: str, share: float, epochs: float) -> float:
+    """What the learning rate is multiplied with after a share of a run, and so many epochs: nothing is to be kept.
 
     Example:
-        >>> [learning_rate_at("linear", share) for share in (0.0, 0.25, 0.5, 0.75)]
+        >>> [learning_rate_at("linear", share, 0.0) for share in (0.0, 0.25, 0.5, 0.75)]
         [1.0, 0.75, 0.5, 0.25]
+        >>> [learning_rate_at("falling", 0.0, epochs) for epochs in (0, 30, 90)]
+        [1.0, 0.5, 0.1]
     """
-    return SCHEDULES[schedule](min(share, 1.0))
+    return SCHEDULES[schedule](min(share, 1.0), epochs)
 
 
 def make_optimizer(

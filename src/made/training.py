@@ -251,13 +251,15 @@ class Trainer:
         seen = epoch * len(self.data) + position * recipe.batch_size
         mask: int | Connectivity | range = update if recipe.mask_for == "update" else range(seen, seen + len(batch))
         weight: Tensor | float = 1.0
-        if family.any_order and self._words(update, 3) < recipe.questions * 2**63:
+        # With a segment for each column, no unit is ever masked when it is asked, and all updates are of that kind.
+        masked = recipe.segments < len(self.network.columns)
+        if family.any_order and masked and self._words(update, 3) < recipe.questions * 2**63:
             asked, whole = _ask_at_random(asked, generator), False
             mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
         elif recipe.segments > 1:
             asked, weight = _give_at_random(asked, generator)
             mask = family.blind()
-        rate = learning_rate_at(recipe.schedule, self.share)
+        rate = learning_rate_at(recipe.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"] * rate
         self.optimizer.zero_grad()

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
+from made.parameters import PLAIN
 
 __all__ = ["Engine"]
 
@@ -29,6 +30,7 @@ class Engine:
     PARAMETERS: ClassVar[dict[str, Any]] = {
         "residual": True,
         "signed": False,
+        "learning_rate": 2e-3,
         "schedule": "cosine",
         "weight_decay": 0.0,
         "clip": 5.0,
@@ -44,7 +46,7 @@ class Engine:
         from made.estimator import MADE
 
         rows, others = learned(train, valid)
-        model = MADE(**self.parameters, columns="binary", max_seconds=seconds, random_state=self.seed)
+        model = MADE(**(PLAIN | self.parameters), columns="binary", max_seconds=seconds, random_state=self.seed)
         self.model_ = model.fit(rows, X_valid=others)
         self.columns_, self.epochs = rows.shape[1], model.n_epochs_
         self.size = sum(weight.numel() for weight in model.model_.network.parameters())

@@ -90,7 +90,8 @@ def _learn(
     )
     average = [weight.detach().clone() for weight in weights]
     best, best_epoch, best_score, waited, update, epoch = average, 0, -math.inf, 0, 0, -1
-    updates = recipe.max_epochs * math.ceil(len(rows) / recipe.batch_size)
+    per_epoch = math.ceil(len(rows) / recipe.batch_size)
+    updates = recipe.max_epochs * per_epoch
     for epoch in range(recipe.max_epochs):
         network.train()
         for batch in torch.randperm(len(rows), generator=generator).split(recipe.batch_size):
@@ -98,7 +99,7 @@ def _learn(
             if share >= 1:
                 break
             for group in optimizer.param_groups:
-                group["lr"] = group["initial_lr"] * learning_rate_at(recipe.schedule, share)
+                group["lr"] = group["initial_lr"] * learning_rate_at(recipe.schedule, share, update / per_epoch)
             optimizer.zero_grad()
             value = loss(rows[batch], generator)
             value.backward()

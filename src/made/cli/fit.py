@@ -210,11 +210,16 @@ def value_of(name: str, value: Any) -> Any:
         if list(map(str, sizes)) != [str(part).strip() for part in parts]:
             raise usage(f"{option} should be whole numbers such as 500,500, not {value!r}.")
         return sizes
-    if kind in ("masks", "auto") and isinstance(value, str):
-        word = "unlimited" if kind == "masks" else "auto"
-        if value != word and not value.isdigit():
-            raise usage(f"{option} should be a whole number, or {word}, not {value!r}.")
-        return word if value == word else int(value)
+    if kind in ("masks", "auto", "auto float") and isinstance(value, str):
+        word, what, number = {
+            "masks": ("unlimited", "a whole number", int),
+            "auto": ("auto", "a whole number", int),
+            "auto float": ("auto", "a number", float),
+        }[kind]
+        try:
+            return word if value == word else number(value)
+        except ValueError:
+            raise usage(f"{option} should be {what}, or {word}, not {value!r}.") from None
     if name == "clip" and value == 0:
         return None
     if kind == "columns" and isinstance(value, str) and "=" in value:

@@ -20,6 +20,7 @@ from made.errors import Diverged
 from made.estimator import MADE
 from made.likelihood import mean_and_interval
 from made.paper.record import Record
+from made.parameters import PLAIN
 
 __all__ = ["Search", "folder_of", "plain"]
 
@@ -106,7 +107,7 @@ class Search:
     def fit(self, data: Dataset, name: str, parameters: Mapping[str, Any]) -> MADE:
         """A model of these parameters: trained, gone on with, or loaded, according to what is in its folder."""
         folder = folder_of(self.runs, data.name, name, self.seed)
-        model = MADE(**parameters, columns="binary", random_state=self.seed, verbose=int(self.verbose))
+        model = MADE(**(PLAIN | dict(parameters)), columns="binary", random_state=self.seed, verbose=int(self.verbose))
         return model.fit(data.train, X_valid=data.valid, resume_from=folder)
 
     def answers(self, there: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -22,7 +22,7 @@ __all__ = ["Space", "check_fixed", "check_space", "default_space", "estimator_va
 
 Space: TypeAlias = dict[str, Any]
 
-NUMBERS = ("float", "int", "auto", "masks")  # kinds of parameters that have an order
+NUMBERS = ("float", "int", "auto", "auto float", "masks")  # kinds of parameters that have an order
 # Not searched, and why.
 APART = {
     "columns": "likelihoods under other kinds of columns cannot be compared; it can be fixed",
@@ -148,7 +148,7 @@ def _check_range(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         raise QuestionError(f"{start} it is not a number, and has no range; give a list of choices.")
     if unknown := [key for key in entry if key not in ("low", "high", "log", "step")]:
         raise QuestionError(f"{start} a range has low, high, log and step, but not {unknown[0]!r}.")
-    whole = PARAMETERS[name].kind != "float"
+    whole = PARAMETERS[name].kind not in ("float", "auto float")
     values = {key: _plain(entry.get(key)) for key in ("low", "high", "step")}
     for key, value in values.items():
         if (key != "step" or value is not None) and (not _finite(value) or (whole and not isinstance(value, int))):

@@ -230,6 +230,6 @@ def _try(job: Job, study: optuna.Study, number: int) -> int:
 def _distribution(name: str, entry: Any) -> BaseDistribution:
     if isinstance(entry, list):
         return CategoricalDistribution(entry)
-    if PARAMETERS[name].kind == "float":
+    if PARAMETERS[name].kind in ("float", "auto float"):
         return FloatDistribution(**entry)
     return IntDistribution(**{**entry, "step": entry["step"] or 1})
