@@ -233,7 +233,7 @@ def test_mixed_tables_are_cleaned_better_than_left(mixed) -> None:
     for name in ("animal", "barks"):
         assert (clean[name] != truth[name]).mean() <= 0.5 * (noisy[name] != truth[name]).mean()
     for name in ("weight", "length"):
-        assert ((clean[name] - truth[name]) ** 2).mean() < 0.7 * ((noisy[name] - truth[name]) ** 2).mean()
+        assert ((clean[name] - truth[name]) ** 2).mean() < 0.8 * ((noisy[name] - truth[name]) ** 2).mean()
 
 
 @pytest.mark.parametrize("kind", [float, int, bool])
