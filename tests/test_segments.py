@@ -151,6 +151,37 @@ def test_the_estimator_answers_in_segments() -> None:
     assert (drawn == drawn[:, :1]).mean() > 0.9
 
 
+@pytest.mark.parametrize(
+    ("columns", "parameters", "expected"),
+    [
+        (6, {}, 6),
+        (64, {}, 64),
+        (65, {}, 1),
+        (6, {"masks": 2}, 1),
+        (6, {"resample": "degrees"}, 1),
+        (6, {"segments": 2}, 2),
+    ],
+)
+def test_few_columns_have_a_segment_each_unless_told(columns, parameters, expected) -> None:
+    rows = np.random.default_rng(0).integers(2, size=(40, columns))
+    model = MADE(hidden_sizes=(4, 4), max_epochs=0, evaluation_masks=2, random_state=0, **parameters).fit(rows)
+    masks = None if "masks" in parameters else 2
+    answer = log_prob(model.model_.network, rows[:5], masks=masks, segments=expected).numpy()
+    assert np.allclose(model.score_samples(rows[:5]), answer, atol=1e-5)
+
+
+def test_questions_are_none_of_their_own_where_no_unit_is_masked() -> None:
+    """With a segment for each column, all updates are of one kind, whatever the share of questions."""
+    rows = COPIES[:100].numpy()
+    each = [
+        MADE(hidden_sizes=(8,), max_epochs=2, questions=share, segments=segments, random_state=0).fit(rows).score(rows)
+        for segments in (6, 3)
+        for share in (0.0, 1.0)
+    ]
+    assert each[0] == each[1]
+    assert each[2] != each[3]
+
+
 def test_segments_are_for_models_that_can_be_asked_anything() -> None:
     network = Network(3, Connectivities(3, (4,)))
     with pytest.raises(ValueError, match="'segments' is for networks of unlimited masks"):

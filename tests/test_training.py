@@ -83,7 +83,7 @@ def test_it_stops_when_its_time_is_over(monkeypatch) -> None:
     history = train(network, COPIES, COPIES, Recipe(max_epochs=300, batch_size=100, max_seconds=6, schedule="linear"))
     assert 1 < len(history) < 20
     assert history[-2].seconds < 6 <= history[-1].seconds
-    assert history[-1].learning_rate < history[1].learning_rate < history[0].learning_rate <= 0.002
+    assert history[-1].learning_rate < history[1].learning_rate < history[0].learning_rate <= 0.004
     with pytest.raises(ValueError, match="'max_seconds' should be a number above 0, or None"):
         Recipe(max_seconds=0)
 
@@ -291,7 +291,7 @@ def test_without_validation_rows_the_last_weights_are_kept() -> None:
         ({"average": 1.0}, "'average' should be a number from 0 to below 1"),
         ({"batch_size": 0}, "'batch_size' should be a whole number, at least 1"),
         ({"learning_rate": float("nan")}, "'learning_rate' should be a number above 0"),
-        ({"schedule": "steps"}, "'schedule' should be one of constant, linear, cosine"),
+        ({"schedule": "steps"}, "'schedule' should be one of constant, falling, linear, cosine"),
         ({"optimizer": "adagrad", "momentum": 0.5}, "'momentum' is nothing that adagrad has"),
         ({"optimizer": "sgd", "epsilon": 0.5}, "'epsilon' is nothing that sgd has"),
     ],
