@@ -59,7 +59,7 @@ __all__ = ["MADE", "longer"]
 
 RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
 
-FEW = 64  # columns, up to which an answer may take a pass for each of them
+FEW = 128  # columns, up to which an answer may take a pass for each of them
 
 # What may differ between a run and the one that goes on with it.
 FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")
@@ -94,7 +94,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions: see
             :class:`made.recipe.Recipe`.
         weight_decay: see there; ``"auto"`` is 300 by the number of rows, 0.3 at most: the more rows, the less.
-        segments: see there; ``"auto"`` is one for each column of an any-order model that has up to 64 of them: every
+        segments: see there; ``"auto"`` is one for each column of an any-order model that has up to 128 of them: every
             unit then sees all that an answer is given, which is better, and takes a pass for each column. Otherwise 1.
         batch_size: the number of rows in an update; ``"auto"`` is 32 to 500, by the number of rows.
         max_epochs: the most passes over the rows; 0 gives a model in its initial weights, which answers everything.
