@@ -155,8 +155,8 @@ def test_the_estimator_answers_in_segments() -> None:
     ("columns", "parameters", "expected"),
     [
         (6, {}, 6),
-        (64, {}, 64),
-        (65, {}, 1),
+        (128, {}, 128),
+        (129, {}, 1),
         (6, {"masks": 2}, 1),
         (6, {"resample": "degrees"}, 1),
         (6, {"segments": 2}, 2),
