@@ -46,6 +46,8 @@ def demo(
         conditioning=False,
         dropout=0.25,
         learning_rate=5e-3,
+        schedule="constant",
+        weight_decay=0.01,
         average=0.0,
         batch_size=100,
         max_epochs=EPOCHS,
