@@ -71,7 +71,7 @@ def test_small_tables_are_cleaned_exactly(masks) -> None:
 def structured() -> tuple[MADE, np.ndarray]:
     """Eight columns that follow one hidden bit, each wrong with one in twenty, and a model of them."""
     random = np.random.default_rng(0)
-    rows = (random.integers(2, size=(1500, 1)) ^ (random.random((1500, 8)) < 0.05)).astype(float)
+    rows = (random.integers(2, size=(5000, 1)) ^ (random.random((5000, 8)) < 0.05)).astype(float)
     return MADE(hidden_sizes=(64,), evaluation_masks=4, random_state=0).fit(rows), rows[:200]
 
 
@@ -164,7 +164,7 @@ def test_clean_rows_are_nearer_to_the_truth(structured, most_states, expected) -
         most_states=most_states,
         generator=torch.Generator().manual_seed(0),
     )
-    assert (clean.codes != rows).mean() < 0.65 * (noisy != rows).mean()
+    assert (clean.codes != rows).mean() < 0.6 * (noisy != rows).mean()
     wrong = noisy != rows
     assert clean.wrong[wrong].mean() > 3 * clean.wrong[~wrong].mean()
 
@@ -173,12 +173,12 @@ def test_clean_rows_are_nearer_to_the_truth(structured, most_states, expected) -
 def mixed() -> tuple[MADE, pd.DataFrame]:
     """Animals: their weights and lengths follow from what they are."""
     random = np.random.default_rng(0)
-    dog = random.random(800) < 0.4
+    dog = random.random(2500) < 0.4
     table = pd.DataFrame(
         {
             "animal": np.where(dog, "dog", "cat"),
-            "weight": np.where(dog, random.normal(20, 2, 800), random.normal(4, 0.5, 800)).round(2),
-            "length": np.where(dog, random.normal(80, 5, 800), random.normal(45, 3, 800)).round(),
+            "weight": np.where(dog, random.normal(20, 2, 2500), random.normal(4, 0.5, 2500)).round(2),
+            "length": np.where(dog, random.normal(80, 5, 2500), random.normal(45, 3, 2500)).round(),
             "barks": dog,
         }
     )
@@ -233,7 +233,7 @@ def test_mixed_tables_are_cleaned_better_than_left(mixed) -> None:
     for name in ("animal", "barks"):
         assert (clean[name] != truth[name]).mean() <= 0.5 * (noisy[name] != truth[name]).mean()
     for name in ("weight", "length"):
-        assert ((clean[name] - truth[name]) ** 2).mean() < 0.8 * ((noisy[name] - truth[name]) ** 2).mean()
+        assert ((clean[name] - truth[name]) ** 2).mean() < 0.7 * ((noisy[name] - truth[name]) ** 2).mean()
 
 
 @pytest.mark.parametrize("kind", [float, int, bool])

@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn, one_thread, shares
+from made.baselines.learning import Report, learn, one_thread, shares, updates_of
 from made.baselines.pair import flip, many, states
 from made.baselines.protocol import Floats, LogProb
 from made.baselines.rows import asked, learned, whole
@@ -228,7 +228,7 @@ class DARN:
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         network, rows = DARNNetwork(shares(x), self.hidden_size, noise=self.noise, seed=self.seed), many(x)
         recipe, update = Recipe(**self.training, max_seconds=seconds, seed=self.seed), count()
-        waiting = self.wait * recipe.max_epochs * math.ceil(len(rows) / recipe.batch_size)
+        waiting = self.wait * updates_of(recipe, rows)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             value = network.loss(batch, generator, through=self.through, alone=next(update) < waiting).mean()

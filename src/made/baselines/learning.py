@@ -18,7 +18,7 @@ from made.errors import Diverged
 from made.recipe import Recipe, learning_rate_at, make_optimizer
 from made.training import SMALL
 
-__all__ = ["Report", "learn", "one_thread", "repeated", "shares"]
+__all__ = ["Report", "learn", "one_thread", "repeated", "shares", "updates_of"]
 
 # Told after each epoch: its number, the mean log-likelihood of validation rows, and the seconds so far.
 Report = Callable[[int, float, float], None]
@@ -32,6 +32,11 @@ def shares(x: Tensor) -> Tensor:
 def repeated(x: Tensor, least: int) -> Tensor:
     """Rows, repeated as a whole until they are so many at least, for an epoch that is worth its validation."""
     return x.repeat(math.ceil(least / len(x)), 1)
+
+
+def updates_of(recipe: Recipe, rows: Tensor) -> int:
+    """How many updates a run has at the most."""
+    return recipe.max_epochs * math.ceil(len(rows) / recipe.batch_size)
 
 
 @contextmanager
@@ -90,8 +95,7 @@ def _learn(
     )
     average = [weight.detach().clone() for weight in weights]
     best, best_epoch, best_score, waited, update, epoch = average, 0, -math.inf, 0, 0, -1
-    per_epoch = math.ceil(len(rows) / recipe.batch_size)
-    updates = recipe.max_epochs * per_epoch
+    per_epoch, updates = math.ceil(len(rows) / recipe.batch_size), updates_of(recipe, rows)
     for epoch in range(recipe.max_epochs):
         network.train()
         for batch in torch.randperm(len(rows), generator=generator).split(recipe.batch_size):

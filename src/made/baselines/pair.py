@@ -20,7 +20,7 @@ layers: one of them is connected to all the rest, and the rest not among itself.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -149,7 +149,8 @@ class Chains:
 
     def __init__(self, steps: int, persistent: bool, growth: int = 0) -> None:
         self.steps, self.persistent, self.growth = steps, persistent, growth
-        self.update, self.last = 0, cast(Tensor | None, None)
+        self.update = 0
+        self.last: Tensor | None = None
 
     def __call__(self, pair: Pair, x: Tensor, generator: torch.Generator) -> Tensor:
         """Draws, as many as rows at the most. Shapes: (rows, A) to (rows, A)."""

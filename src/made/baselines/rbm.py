@@ -11,7 +11,6 @@ Gibbs sampling, beginning at the rows (contrastive divergence, CD-k; Hinton, 200
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from made.baselines.learning import Report, learn, shares
+from made.baselines.learning import Report, learn, shares, updates_of
 from made.baselines.pair import CHECK, DRAWING, Chains, PairNetwork, contrast, draw, log_partition, many
 from made.baselines.protocol import Kind, LogProb
 from made.baselines.rows import asked, learned, whole
@@ -89,8 +88,7 @@ class RBM:
         self.columns_, self.base_ = x.shape[1], shares(x).logit()
         network, rows = PairNetwork(shares(x), self.hidden_size, seed=self.seed), many(x)
         recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
-        updates = recipe.max_epochs * math.ceil(len(rows) / recipe.batch_size)
-        chains = Chains(self.steps, self.persistent, growth=updates if self.growing else 0)
+        chains = Chains(self.steps, self.persistent, growth=updates_of(recipe, rows) if self.growing else 0)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             pair = network.pair()

@@ -192,7 +192,7 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
     log_valid: list[NDArray[np.float64]] = []
     for member in range(members):
         seed = search.seed + member
-        model = MADE(**(PLAIN | dict(parameters)), columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
+        model = MADE(**(PLAIN | parameters), columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
         models.append(model.fit(train, X_valid=valid, resume_from=folder / f"seed-{seed}"))
         log_valid.append(Committee([model], groups).log_prob(data.valid))
         facts = {key: model.model_.config.scores[key] for key in ("valid_nll", "epochs", "seconds")}
