@@ -20,16 +20,18 @@ unbiased of a function that is quadratic in each unit.
 
 The columns' own connections A learn fast, and leave h little to say. They can be made to wait.
 
-With adaptive noise (Graves, 2011), weights are drawn anew for each update, :math:`w \sim N(\mu, s^2)` with an s for
-each, and the bound pays for what they know, :math:`KL(N(\mu, s^2) \| N(m, r^2)) / N`, with the m and r of each matrix
-that are best. Asked later, they are :math:`\mu`.
+With adaptive noise (Graves, 2011), weights are drawn anew in training, :math:`w \sim N(\mu, s^2)` with an s for each,
+and the bound pays for what they know, :math:`KL(N(\mu, s^2) \| N(m, r^2)) / N`, with the best m and r for each matrix.
+Asked later, they are :math:`\mu`. They are drawn for each row, not for each update, so that gradients are less
+noisy; the sum over a row's units is then normal, too, and is what is drawn (Kingma, Salimans and Welling, 2015).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import count
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -46,10 +48,27 @@ from made.recipe import Recipe
 __all__ = ["DARN", "DARNNetwork"]
 
 WEIGHTS = ("U", "V", "A", "E")
-LEAST_NOISE, FIRST_NOISE = -9.0, -5.0  # log s
+FIRST_NOISE = -5.0  # log s
+LEAST_VARIANCE = 1e-8  # of a sum, so that its root has a slope
 LEAST_CHANCE = 1e-3  # of a unit's state, so that slopes have a limit
 VALIDATION_DRAWS = 5
 ROWS_AT_A_TIME = 1000
+
+
+class Weights(NamedTuple):
+    """Matrices by name, and the variances of their noise, if they have any."""
+
+    means: Mapping[str, Tensor]
+    variances: Mapping[str, Tensor] = {}
+    generator: torch.Generator | None = None
+
+    def sum(self, name: str, units: Tensor) -> Tensor:
+        """Binary units times a matrix, whose noise is drawn anew for each row. Shapes: (rows, I) to (rows, J)."""
+        total = F.linear(units, self.means[name])
+        if name not in self.variances:
+            return total
+        s = F.linear(units, self.variances[name]).clamp(min=LEAST_VARIANCE).sqrt()
+        return total + s * torch.randn(s.shape, generator=self.generator)
 
 
 class DARNNetwork(nn.Module):
@@ -80,39 +99,38 @@ class DARNNetwork(nn.Module):
                 {name: torch.full_like(getattr(self, name), FIRST_NOISE) for name in WEIGHTS}
             )
 
-    def weights(self, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+    def weights(self, generator: torch.Generator | None = None) -> Weights:
         """U, V, A and E, with those of them zero that would see what comes later; noisy ones in training."""
-        found: dict[str, Tensor] = {name: getattr(self, name) for name in WEIGHTS}
-        if self.noise and self.training:
-            for name, mean in found.items():
-                spread = self.b_noise[name].clamp(min=LEAST_NOISE).exp()
-                found[name] = mean + spread * torch.randn(mean.shape, generator=generator)
-        return found | {name: found[name].tril(-1) for name in ("U", "A")}
+        means = {name: _before(name, getattr(self, name)) for name in WEIGHTS}
+        if not (self.noise and self.training):
+            return Weights(means)
+        return Weights(means, {name: _before(name, (2 * s).exp()) for name, s in self.b_noise.items()}, generator)
 
-    def knowledge(self) -> Tensor:
+    def knowledge(self, weights: Weights) -> Tensor:
         """What the noisy weights know, in nats: their KL from the normal distribution that is closest to all."""
         total = torch.zeros(())
-        for name in WEIGHTS:
-            mean, noise = getattr(self, name), self.b_noise[name].clamp(min=LEAST_NOISE)
-            if name in ("U", "A"):
-                before = torch.ones_like(mean, dtype=torch.bool).tril(-1)
-                mean, noise = mean[before], noise[before]
-            spread = ((2 * noise).exp() + (mean - mean.mean()) ** 2).mean()
-            total = total + (spread.log() / 2 - noise).sum()
+        for name, log_s in self.b_noise.items():
+            mean, variance = weights.means[name], weights.variances[name]
+            many = mean.numel() if name in ("V", "E") else len(mean) * (len(mean) - 1) // 2
+            prior = ((variance + mean**2).sum() - mean.sum() ** 2 / many) / many
+            total = total + many * prior.log() / 2 - _before(name, log_s).sum()
         return total
 
-    def loss(self, x: Tensor, generator: torch.Generator, *, through: bool = False, alone: bool = False) -> Tensor:
+    def loss(
+        self, x: Tensor, weights: Weights, generator: torch.Generator, *, through: bool = False, alone: bool = False
+    ) -> Tensor:
         """The bound's negative for each row, with a gradient for q, too. Shapes: (rows, D) to (rows).
 
         Arguments:
             x: the rows.
+            weights: as they are for this update.
             generator: the random numbers.
             through: whether the gradient of q goes through one draw, or comes from two.
             alone: whether columns do without A.
         """
-        weights, rewards, chances = self.weights(generator), [], []
-        logits = F.linear(x, weights["E"], self.b_q)
-        base = self.c if alone else F.linear(x, weights["A"], self.c)
+        rewards, chances = [], []
+        logits = self.b_q + weights.sum("E", x)
+        base = self.c if alone else self.c + weights.sum("A", x)
         if through:
             q = torch.sigmoid(logits)
             h = flip(q.detach(), generator)
@@ -127,14 +145,14 @@ class DARNNetwork(nn.Module):
         bound = torch.stack(rewards).mean(dim=0) - torch.stack(chances).mean(dim=0).detach()
         return -bound - learning + learning.detach()
 
-    def _joint(self, x: Tensor, h: Tensor, base: Tensor, weights: dict[str, Tensor]) -> Tensor:
+    def _joint(self, x: Tensor, h: Tensor, base: Tensor, weights: Weights) -> Tensor:
         """log p(x, h), with what x says of itself. Shapes: (rows, D), (rows, K), (rows, D) to (rows)."""
-        return _log_prob(h, F.linear(h, weights["U"], self.b)) + _log_prob(x, base + F.linear(h, weights["V"]))
+        return _log_prob(h, self.b + weights.sum("U", h)) + _log_prob(x, base + weights.sum("V", h))
 
     def log_weights(self, x: Tensor, draws: int, generator: torch.Generator) -> Tensor:
         """log p(x, h) - log q(h | x) of draws of h. Shapes: (rows, D) to (draws, rows), in float64."""
         weights, found = self.weights(), []
-        logits, base = F.linear(x, weights["E"], self.b_q), F.linear(x, weights["A"], self.c)
+        logits, base = self.b_q + weights.sum("E", x), self.c + weights.sum("A", x)
         for _ in range(draws):
             h = flip(torch.sigmoid(logits), generator)
             found.append((self._joint(x, h, base, weights) - _log_prob(h, logits)).double())
@@ -143,8 +161,8 @@ class DARNNetwork(nn.Module):
     def exact(self, x: Tensor) -> Tensor:
         """log p(x), all states of h summed, in O(2^K D) for a row: of few hidden units. Shapes: (rows, D) to (rows)."""
         weights, h = self.weights(), states(len(self.b)).to(x.dtype)
-        prior, from_hidden = _log_prob(h, F.linear(h, weights["U"], self.b)), F.linear(h, weights["V"])
-        base = F.linear(x, weights["A"], self.c)
+        prior, from_hidden = _log_prob(h, self.b + weights.sum("U", h)), weights.sum("V", h)
+        base = self.c + weights.sum("A", x)
         each = [
             (_log_prob(row, row_base + from_hidden) + prior).logsumexp(dim=0)
             for row, row_base in zip(x, base, strict=True)
@@ -154,8 +172,13 @@ class DARNNetwork(nn.Module):
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
         """Rows: hidden units one after the other, then columns. Shape: (n, D)."""
         weights = self.weights()
-        h = _one_by_one(self.b.expand(n, -1).clone(), weights["U"], generator)
-        return _one_by_one(F.linear(h, weights["V"], self.c), weights["A"], generator)
+        h = _one_by_one(self.b.expand(n, -1).clone(), weights.means["U"], generator)
+        return _one_by_one(self.c + weights.sum("V", h), weights.means["A"], generator)
+
+
+def _before(name: str, matrix: Tensor) -> Tensor:
+    """A matrix, without what would see what comes later."""
+    return matrix.tril(-1) if name in ("U", "A") else matrix
 
 
 def _log_prob(units: Tensor, logits: Tensor) -> Tensor:
@@ -231,8 +254,9 @@ class DARN:
         waiting = self.wait * updates_of(recipe, rows)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
-            value = network.loss(batch, generator, through=self.through, alone=next(update) < waiting).mean()
-            return value + network.knowledge() / len(x) if self.noise else value
+            weights, alone = network.weights(generator), next(update) < waiting
+            value = network.loss(batch, weights, generator, through=self.through, alone=alone).mean()
+            return value + network.knowledge(weights) / len(x) if self.noise else value
 
         def score() -> float:
             with torch.no_grad():
