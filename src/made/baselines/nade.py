@@ -8,7 +8,8 @@ r"""NADE, the Neural Autoregressive Distribution Estimator (Larochelle and Murra
 There is a hidden layer for each column, D of them, but the weights are shared: :math:`a_{d+1} = a_d + W_{\cdot,d} x_d`
 is all that is new from one to the next, so that a row costs O(DK) and not O(D^2 K). The gradient is as cheap, walking
 back: :math:`a_d = a_{d+1} - W_{\cdot,d} x_d`, and what a column's weights are to be blamed for is a sum over all later
-columns, which grows by one on each step. Only one (rows, K) table of activations is ever kept.
+columns, which grows by one on each step. Only one (rows, K) table of activations is ever kept. Columns in which no row
+of a batch has a 1 change nothing, and are worked on together.
 """
 
 from __future__ import annotations
@@ -53,14 +54,12 @@ class SharedActivations(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor | None, g: str) -> Tensor:
         a, columns = b.expand(len(x), -1).clone(), x.t().contiguous()
-        h, logits = torch.empty_like(a), torch.empty_like(columns)
-        for d, column in enumerate(columns):
-            torch.mv(_units(g, a, h), V[d], out=logits[d])
-            a.addr_(column, W[d])
-            if u is not None:
-                a += u[d]
+        h, logits, runs = torch.empty_like(a), torch.empty_like(columns), _runs(columns, u)
+        for run in runs:
+            torch.mm(V[run], _units(g, a, h).t(), out=logits[run])
+            _go_on(a, columns, W, u, run.stop - 1)
         ctx.save_for_backward(columns, W, V, u, a)
-        ctx.activation = g
+        ctx.activation, ctx.runs = g, runs
         return logits.t() + c
 
     @staticmethod
@@ -69,17 +68,33 @@ class SharedActivations(torch.autograd.Function):
         columns, W, V, u, last = ctx.saved_tensors
         a, logits = last.clone(), gradient.t().contiguous()
         to_units = ACTIVATIONS[ctx.activation][1]
-        grad_W, grad_V, grad_u = torch.empty_like(W), torch.empty_like(V), None if u is None else torch.empty_like(u)
+        grad_W, grad_V, grad_u = torch.zeros_like(W), torch.empty_like(V), None if u is None else torch.empty_like(u)
         h, later = torch.empty_like(a), torch.zeros_like(a)  # the gradient of a, as later columns want it
-        for d in reversed(range(len(columns))):
+        for run in reversed(ctx.runs):
+            d = run.stop - 1
             torch.mv(later.t(), columns[d], out=grad_W[d])
-            a.addr_(columns[d], W[d], alpha=-1)
-            if u is not None and grad_u is not None:
+            if grad_u is not None:
                 torch.sum(later, 0, out=grad_u[d])
-                a -= u[d]
-            torch.mv(_units(ctx.activation, a, h).t(), logits[d], out=grad_V[d])
-            later += to_units(torch.outer(logits[d], V[d]), h)
+            _go_on(a, columns, W, u, d, back=True)
+            torch.mm(logits[run], _units(ctx.activation, a, h), out=grad_V[run])
+            later += to_units(logits[run].t() @ V[run], h)
         return None, grad_W, later.sum(dim=0), grad_V, gradient.sum(dim=0), grad_u, None
+
+
+def _runs(columns: Tensor, u: Tensor | None) -> list[slice]:
+    """Columns in a row that have the same hidden layer, because no row has a 1 in them but in the last."""
+    ends = columns.any(dim=1) if u is None else torch.ones(len(columns), dtype=torch.bool)
+    ends[-1] = True
+    stops = (ends.nonzero().squeeze(1) + 1).tolist()
+    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
+
+
+def _go_on(a: Tensor, columns: Tensor, W: Tensor, u: Tensor | None, d: int, *, back: bool = False) -> None:
+    """Activations of the next column, from those of this one; or back again."""
+    sign = -1 if back else 1
+    a.addr_(columns[d], W[d], alpha=sign)
+    if u is not None:
+        a.add_(u[d], alpha=sign)
 
 
 def shared_activations(
