@@ -74,7 +74,7 @@ MNIST_ROWS: dict[str, Baseline] = {
         "dbn", "DBN", {"hidden_sizes": (500,), "max_epochs": 30, "upper": {"learning_rate": 5e-4}} | ESTIMATED, ONE
     ),
     "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
-    "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True}, ONE),
+    "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
     "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
     "MoBernoullis K=500": Baseline("bernoulli", "BernoulliMixture", {"components": 500}, ONE),
     "NADE 1hl (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500}, ONE),
