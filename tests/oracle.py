@@ -50,7 +50,7 @@ def randomize(network: Network, seed: int = 0, scale: float = 1.0) -> Network:
 @st.composite
 def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
     """Any architecture: depth 0 to 3, U and A on and off, residual, any ordering, binary and categorical mixed."""
-    binary = st.builds(Binary, st.booleans())
+    binary = st.one_of(st.builds(Binary, st.booleans()), st.builds(Binary, share=st.floats(0.001, 0.999)))
     columns = Columns(
         draw(st.lists(st.one_of(binary, st.builds(Categorical, st.integers(1, 4))), min_size=1, max_size=kinds))
     )

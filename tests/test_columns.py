@@ -8,7 +8,7 @@ import torch
 from made import Binary, Categorical, Column, Columns, Connectivities, Network, log_prob, sample
 
 
-@pytest.mark.parametrize("kind", [Binary(), Binary(signed=True), Categorical(1), Categorical(4)])
+@pytest.mark.parametrize("kind", [Binary(), Binary(signed=True), Binary(share=0.3), Categorical(1), Categorical(4)])
 def test_values_sum_to_one_and_draws_follow(kind) -> None:
     units = torch.randn(3, kind.outputs, dtype=torch.float64)
     values = torch.arange(2 if isinstance(kind, Binary) else kind.k, dtype=torch.float64)
@@ -40,6 +40,20 @@ def test_signed_binary_tells_zero_from_a_hole() -> None:
         network = Network(Columns.binary(2, signed=signed), Connectivities(2, (8,), masks=None), activation="tanh")
         zero, hole = network(torch.tensor([[0.0, 1.0], [float("nan"), 1.0]]))
         assert torch.equal(zero, hole) == (not signed)
+
+
+def test_standardized_binary_has_mean_0_and_variance_1() -> None:
+    shares = [0.25, 0.5, 0.8]
+    columns = Columns([Binary(share=share) for share in shares])
+    for dtype in (torch.float32, torch.float64):
+        both = columns.encode(torch.tensor([[0.0] * 3, [1.0] * 3], dtype=dtype))
+        assert both.dtype == dtype
+        alone = [kind.encode(torch.tensor([0.0, 1.0], dtype=dtype)) for kind in columns]
+        assert torch.equal(both, torch.cat(alone, dim=1))
+        weights = torch.tensor([[1 - share for share in shares], shares], dtype=dtype)
+        assert torch.allclose((weights * both).sum(dim=0), torch.zeros(3, dtype=dtype), atol=1e-6)
+        assert torch.allclose((weights * both**2).sum(dim=0), torch.ones(3, dtype=dtype))
+    assert Binary(share=1e-6).encode(torch.tensor(1.0)).item() < 11  # rare ones have a limit
 
 
 def test_columns_are_worked_on_by_kind_in_any_order() -> None:

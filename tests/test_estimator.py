@@ -429,3 +429,20 @@ def test_binary_inputs_are_signed_or_not() -> None:
     for signed in (True, False):
         model = MADE(hidden_sizes=(4,), max_epochs=1, signed=signed, random_state=0).fit(rows)
         assert model.model_.network.columns[0].signed is signed
+
+
+def test_binary_inputs_are_standardized(tmp_path) -> None:
+    rows = np.random.default_rng(0).random((60, 3)) < [0.1, 0.5, 0.9]
+    rows = np.where(np.arange(60)[:, None] % 7 == 3, np.nan, rows)
+    model = MADE(hidden_sizes=(4,), max_epochs=2, standardized=True, validation_fraction=0, random_state=0)
+    model.fit(rows, resume_from=tmp_path / "model")
+    expected = (np.nansum(rows, axis=0) + 1) / ((~np.isnan(rows)).sum(axis=0) + 2)
+    assert [kind.share for kind in model.model_.network.columns] == pytest.approx(expected.tolist())
+    every = np.array(list(itertools.product([0, 1], repeat=3)))
+    assert np.exp(model.score_samples(every)).sum() == pytest.approx(1, abs=1e-5)
+    again = MADE.load(tmp_path / "model")
+    assert again.model_.network.columns.kinds == model.model_.network.columns.kinds
+    assert np.array_equal(again.score_samples(every), model.score_samples(every))
+    longer = clone(model).set_params(max_epochs=4).fit(rows, resume_from=tmp_path / "model")
+    at_once = clone(longer).fit(rows)
+    assert np.array_equal(longer.score_samples(every), at_once.score_samples(every))

@@ -202,20 +202,21 @@ def test_dropout_is_for_training_and_reproducible() -> None:
         Network(8, Connectivities(8), dropout=1.0)
 
 
-@pytest.mark.parametrize("initialization", ["glorot", "orthogonal"])
+@pytest.mark.parametrize("initialization", ["glorot", "orthogonal", "zero-output"])
 def test_initialization(initialization) -> None:
     network = Network(20, Connectivities(20, (30,), masks=2), initialization=initialization, seed=3)
     again = Network(20, Connectivities(20, (30,), masks=2), initialization=initialization, seed=3)
     other = Network(20, Connectivities(20, (30,), masks=2), initialization=initialization, seed=4)
     assert torch.equal(network.W1, again.W1)
     assert not torch.equal(network.W1, other.W1)
+    assert bool(network.V.any()) == (initialization != "zero-output")
     if initialization == "orthogonal":
         assert torch.allclose(network.W1.T @ network.W1, torch.eye(20), atol=1e-5)
     else:
         bound = (6 / 50) ** 0.5
         assert network.W1.abs().max() <= bound
         assert network.W1.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
-    with pytest.raises(ValueError, match="'initialization' should be glorot or orthogonal"):
+    with pytest.raises(ValueError, match="'initialization' should be glorot, orthogonal or zero-output"):
         Network(3, Connectivities(3), initialization="zeros")
 
 

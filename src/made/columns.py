@@ -116,12 +116,16 @@ class Column(ABC):
         return kinds[0]
 
 
+LEAST_DEVIATION = 0.1  # that an input is divided by, or rare ones would be large
+
+
 @dataclass(frozen=True)
 class Binary(Column):
     r"""A column of zeros and ones: one input unit, and one output unit, the logit of :math:`\hat x_d`.
 
     Arguments:
         signed: code the input as -1 and +1, so that 0, the input of what is masked or not observed, is neither.
+        share: the share of ones; the input is then standardised by it, so that 0 is what is expected.
 
     Example:
         >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
@@ -129,16 +133,29 @@ class Binary(Column):
     """
 
     signed: bool = False
+    share: float | Tensor | None = None
 
     inputs = 1
     outputs = 1
     allowed = "0 or 1"
 
+    @property
+    def family(self) -> object:
+        return self if self.share is None else (Binary, "standardised")
+
+    @staticmethod
+    def joint(kinds: Sequence[Column]) -> Column:
+        shares = [getattr(kind, "share") for kind in kinds]  # noqa: B009
+        return kinds[0] if shares[0] is None else Binary(share=torch.tensor(shares, dtype=torch.float64))
+
     def valid(self, values: Tensor) -> Tensor:
         return values * (values - 1) == 0
 
     def encode(self, values: Tensor) -> Tensor:
-        return (2 * values - 1 if self.signed else values).unsqueeze(-1)
+        if self.share is None:
+            return (2 * values - 1 if self.signed else values).unsqueeze(-1)
+        share = torch.as_tensor(self.share, dtype=values.dtype, device=values.device)
+        return ((values - share) / (share * (1 - share)).sqrt().clamp(min=LEAST_DEVIATION)).unsqueeze(-1)
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         return F.binary_cross_entropy_with_logits(units.squeeze(-1), values, reduction="none").neg_()

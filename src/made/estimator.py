@@ -87,10 +87,12 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         residual: join hidden layers of equal size by residual connections.
         signed: code binary inputs as -1 and +1, so that 0, the input of what is masked or not observed, is neither; the
             paper has 0 and 1, which is better where ones are rare, unless questions have holes.
+        standardized: code binary inputs less their mean, and by their spread, so that 0 is what is expected; better in
+            any-order models of columns in which ones are rare. What ``signed`` says is then of no matter.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input unit.
         bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
-        initialization: ``"glorot"`` or ``"orthogonal"``.
+        initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V begins at zero.
         optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions: see
             :class:`made.recipe.Recipe`.
         weight_decay: see there; ``"auto"`` is 300 by the number of rows, 0.3 at most: the more rows, the less.
@@ -154,6 +156,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "conditioning": ["boolean"],
         "residual": ["boolean"],
         "signed": ["boolean"],
+        "standardized": ["boolean"],
         "columns": [str, "array-like", dict],
         "missing": [StrOptions({"unobserved", "category"}), dict],
         "tensorboard": [str, os.PathLike, None],
@@ -175,6 +178,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         conditioning: bool = False,
         residual: bool = True,
         signed: bool = True,
+        standardized: bool = False,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         bias: str = "independent",
@@ -215,6 +219,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.conditioning = conditioning
         self.residual = residual
         self.signed = signed
+        self.standardized = standardized
         self.dropout = dropout
         self.input_dropout = input_dropout
         self.bias = bias
@@ -310,6 +315,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         data = Data(rows=len(codes), valid_rows=count, sha256=data_digest(codes, valid))
         if before is not None and before.config.data == data:
             schema = before.schema  # a later version may infer more of the same values, such as points among them
+        elif self.standardized:
+            schema = schema.standardized(codes)
         config = new_config(self._stored_parameters(seed, schema), seed, schema, _container(table), data)
         self._template: Table | None = table.template()
         if folder is not None and before is not None:

@@ -42,8 +42,14 @@ LATER: dict[str, Any] = {
     "ordered": False,
     "missing": False,
     "other": 0.0,
+    "share": None,
 }
-OWNERS = {"ordered": ("categorical",), "other": ("categorical",), "missing": ("categorical", "numeric")}
+OWNERS = {
+    "ordered": ("categorical",),
+    "missing": ("categorical", "numeric"),
+    "other": ("categorical",),
+    "share": ("binary",),
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ class Facts:
         ordered: whether the categories are in an order that says something.
         missing: whether what is not there is a value of its own; its code comes after those of the values.
         other: the least probability of one more category, for text that is not among the values; 0 if there is none.
+        share: of ones in a binary column whose input is standardised by it; None if it is not.
     """
 
     name: str
@@ -78,6 +85,7 @@ class Facts:
     ordered: bool = False
     missing: bool = False
     other: float = 0.0
+    share: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -85,9 +93,9 @@ class Facts:
         for key, choices in (("kind", ("binary", "categorical", "numeric")), ("dtype", tuple(TYPES))):
             if not isinstance(getattr(self, key), str) or getattr(self, key) not in choices:
                 raise self._wrong(key, f"one of {', '.join(choices)}")
-        for key in ("location", "scale", "step", "curve", "center", "low", "other"):
+        for key in ("location", "scale", "step", "curve", "center", "low", "other", "share"):
             value = getattr(self, key)
-            if key == "low" and value is None:
+            if key in ("low", "share") and value is None:
                 continue
             if type(value) not in (int, float) or not _is_finite(value):
                 raise self._wrong(key, "a finite number")
@@ -97,6 +105,7 @@ class Facts:
             ("step", self.step < 0, "at least 0"),
             ("curve", self.curve < 0, "at least 0"),
             ("other", not 0 <= self.other < 1, "at least 0 and below 1"),
+            ("share", self.share is not None and not 0 < self.share < 1, "above 0 and below 1"),
             ("values", not isinstance(self.values, tuple), "a tuple"),
             ("spikes", not isinstance(self.spikes, tuple), "a tuple"),
             ("ordered", type(self.ordered) is not bool, "true or false"),
@@ -150,14 +159,14 @@ class Facts:
         return self.center if self.curve else self.location
 
     def column(self, signed: bool = True) -> Column:
-        """The kind of column that the network takes; ``signed`` is for :class:`made.Binary`."""
+        """The kind of column that the network takes; ``signed`` is for :class:`made.Binary` without a share."""
         if self.kind == "numeric":
             low = -math.inf if self.low is None else self.low
             rest = Numeric(self.location, self.scale, self.step, curve=self.curve, center=self.center, low=low)
             points = self.spikes + (math.inf,) * self.missing
             return Spiked(rest, points) if points else rest
         if self.kind == "binary":
-            return Binary(signed)
+            return Binary(signed) if self.share is None else Binary(share=self.share)
         return Categorical(len(self.values) + self.missing + (self.other > 0), self.ordered, self.other)
 
     def labels(self) -> tuple[Any, ...]:

@@ -59,7 +59,8 @@ class Network(nn.Module):
         conditioning: whether there are connectivity conditioning weights U.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input unit; what is left out is not asked for any less.
-        initialization: ``"glorot"`` or ``"orthogonal"``; A and U start at zero.
+        initialization: ``"glorot"`` or ``"orthogonal"``, or ``"zero-output"``, glorot but for V, which starts at zero
+            as A and U do: outputs are then just their biases.
         seed: the seed of the initial weights; that of the connectivities unless told.
 
     Example:
@@ -86,7 +87,7 @@ class Network(nn.Module):
         conditioning: bool = False,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
-        initialization: Literal["glorot", "orthogonal"] = "glorot",
+        initialization: Literal["glorot", "orthogonal", "zero-output"] = "glorot",
         seed: int | None = None,
     ) -> None:
         super().__init__()
@@ -103,8 +104,8 @@ class Network(nn.Module):
         for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
             if not 0 <= share < 1:
                 raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
-        if initialization not in ("glorot", "orthogonal"):
-            raise ValueError(f"'initialization' should be glorot or orthogonal, not {initialization!r}.")
+        if initialization not in ("glorot", "orthogonal", "zero-output"):
+            raise ValueError(f"'initialization' should be glorot, orthogonal or zero-output, not {initialization!r}.")
         self.columns, self.connectivities, self.activation = columns, connectivities, activation
         self.conditioning, self.dropout, self.input_dropout = conditioning, dropout, input_dropout
         self.sizes = (columns.inputs, *connectivities.hidden_sizes, columns.outputs)
@@ -125,8 +126,8 @@ class Network(nn.Module):
         generator = torch.Generator().manual_seed(connectivities.seed if seed is None else seed)
         for name in self.matrices:
             dense = torch.zeros(self.shape(name))
-            if name[0] in "WV":
-                initialize = nn.init.xavier_uniform_ if initialization == "glorot" else nn.init.orthogonal_
+            if name[0] in ("W" if initialization == "zero-output" else "WV"):
+                initialize = nn.init.orthogonal_ if initialization == "orthogonal" else nn.init.xavier_uniform_
                 initialize(dense, generator=generator)
             self.register_parameter(name, nn.Parameter(self._pack(name, dense)))
 

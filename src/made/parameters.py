@@ -42,6 +42,7 @@ NETWORK = {
     "conditioning": Parameter(False, "flag", "Connectivity conditioning weights U."),
     "residual": Parameter(True, "flag", "Join hidden layers of equal size by residual connections."),
     "signed": Parameter(True, "flag", "Code binary inputs as -1 and +1, so that 0 is what is not observed."),
+    "standardized": Parameter(False, "flag", "Code binary inputs less their mean, and by their spread."),
     "dropout": Parameter(0.0, "float", "The probability with which a hidden unit is left out in training."),
     "input_dropout": Parameter(0.0, "float", "The probability with which an input unit is left out in training."),
     "bias": Parameter(
@@ -50,7 +51,7 @@ NETWORK = {
         "Where output biases begin: at zero, or as independent columns have them.",
         ("zero", "independent"),
     ),
-    "initialization": Parameter("glorot", "choice", "How weights begin.", ("glorot", "orthogonal")),
+    "initialization": Parameter("glorot", "choice", "How weights begin.", ("glorot", "orthogonal", "zero-output")),
 }
 
 TRAINING = {
@@ -153,6 +154,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 # Those that the first models did not have, and what is true of these.
 LATER: dict[str, Any] = {
     "signed": True,
+    "standardized": False,
     "input_dropout": 0.0,
     "bias": "zero",
     "segments": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -71,6 +72,15 @@ class Schema:
     def coded(self, *, signed: bool) -> Columns:
         """The columns, with binary inputs coded as -1 and +1 or as 0 and 1."""
         return Columns([field.column(signed) for field in self.fields], self.names)
+
+    def standardized(self, codes: NDArray[np.float64]) -> Schema:
+        """The same columns, with the inputs of binary ones standardised as these codes have them."""
+        ones, seen = np.nansum(codes, axis=0) + 1, (~np.isnan(codes)).sum(axis=0) + 2  # as if there were two rows more
+        fields = [
+            replace(field, share=float(share)) if field.kind == "binary" else field
+            for field, share in zip(self.fields, ones / seen, strict=True)
+        ]
+        return Schema(fields, self.named, self.dropped)
 
     @classmethod
     def infer(

@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from made.baselines.learning import Report, learn
-from made.baselines.pair import CHECK, DRAWING, Chains, PairNetwork, contrast, draw, flip, log_partition, many
+from made.baselines.pair import CHECK, DRAWING, Chains, Constant, PairNetwork, contrast, draw, flip, log_partition, many
 from made.baselines.protocol import LogProb
 from made.baselines.rbm import RBM
 from made.baselines.rows import asked, learned, whole
@@ -99,9 +99,15 @@ class DBN:
             pair, h = network.pair(), flip(lower.pair_.given(batch), generator)
             return contrast(pair, h, chains(pair, h, generator))
 
+        def constant(**how: int) -> Constant:
+            if begin is None:
+                return log_partition(self.pair_, self.base_, **how)
+            # Units that began as columns are still like them, and independent columns a better place to come from.
+            return log_partition(self.pair_.turned(), lower.base_, **how)
+
         def score() -> float:
-            self.pair_, self.constant_ = network.fixed(), log_partition(network.fixed(), self.base_, **CHECK)
-            return float(self._bound(y, 1)[0].mean()) - self.constant_.most
+            self.pair_ = network.fixed()
+            return float(self._bound(y, 1)[0].mean()) - constant(**CHECK, seed=self.seed).most
 
         recipe = Recipe(
             **(RBM.TRAINING | self.training | self.upper),
@@ -112,9 +118,7 @@ class DBN:
         self.best_epoch_, epochs = learn(network, many(x), loss, score, recipe, self.report)
         self.pair_, self.epochs = network.fixed() if score() > before else start, lower.epochs + epochs
         self.size = lower.size + sum(weight.numel() for weight in self.pair_)
-        self.constant_ = log_partition(
-            self.pair_, self.base_, chains=self.chains, temperatures=self.temperatures, seed=self.seed + 1
-        )
+        self.constant_ = constant(chains=self.chains, temperatures=self.temperatures, seed=self.seed + 1)
         return self
 
     def _bound(self, x: Tensor, draws: int) -> tuple[Tensor, Tensor]:
