@@ -23,6 +23,7 @@ from made.datasets import Dataset, digits
 from made.errors import DataError, Diverged, Interrupted
 from made.exclusive import Exclusive
 from made.paper import figure_masks, figure_samples, ours, published, table_baselines, table_mnist, table_uci
+from made.paper.committee import Committee, Masked, Tied
 from made.paper.record import FIELDS, Record
 from made.paper.report import NAMES, report
 from made.paper.search import Search
@@ -189,20 +190,32 @@ def toy() -> Dataset:
 WORLDS = np.array(list(itertools.product([0, 1], repeat=6)))
 
 
-def test_a_committee_is_a_distribution_of_all_worlds(toy) -> None:
+def test_a_committee_is_a_distribution_of_all_worlds(toy, tmp_path) -> None:
     groups = Exclusive.find(toy.train)
     assert groups.sizes == (3, 1, 2)
-    codes = groups.encode(toy.train)[0]
-    members = [
-        MADE(hidden_sizes=(8,), masks=2, max_epochs=3, columns=groups.kinds, random_state=seed).fit(codes)
-        for seed in range(2)
-    ]
-    both = np.exp(ours.Committee(members, groups).log_prob(WORLDS))
+    members = []
+    for seed in range(2):
+        model = MADE(hidden_sizes=(8,), masks=2, max_epochs=3, columns=groups.kinds, random_state=seed)
+        members.append(Masked(model, groups, toy, tmp_path / f"seed-{seed}"))
+    both = np.exp(Committee(members).log_prob(WORLDS))
     assert both.sum() == pytest.approx(1, abs=1e-5)
-    each = [np.exp(ours.Committee([member], groups).log_prob(WORLDS)) for member in members]
+    each = [np.exp(member.log_prob(WORLDS)) for member in members]
     assert both == pytest.approx((each[0] + each[1]) / 2, rel=1e-5)
     apart = groups.encode(WORLDS)[1]
     assert both[~apart].sum() == pytest.approx(1 / (len(toy.train) + 2), rel=1e-6)
+
+
+def test_tied_networks_are_a_distribution_and_learn_once(toy, tmp_path, monkeypatch) -> None:
+    parameters = {"hidden_size": 8, "activation": "relu", "ordering": "random", "input_dropout": 0.1, "max_epochs": 3}
+    members = [Tied(parameters, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
+    assert not np.array_equal(members[0].model.ordering_, members[1].model.ordering_)
+    both = np.exp(Committee(members).log_prob(WORLDS))
+    assert both.sum() == pytest.approx(1, abs=1e-5)
+    assert members[1].facts["valid_nll"] == pytest.approx(-members[1].log_prob(toy.valid).mean())
+    monkeypatch.setattr("made.baselines.nade.learn", lambda *_: pytest.fail("it is there already"))
+    again = Tied(parameters, 1, toy, tmp_path / "seed-1")
+    assert np.array_equal(again.log_prob(WORLDS), members[1].log_prob(WORLDS))
+    assert again.facts == members[1].facts
 
 
 def test_our_rows_are_made_once(toy, search, looks, monkeypatch) -> None:
@@ -218,6 +231,12 @@ def test_our_rows_are_made_once(toy, search, looks, monkeypatch) -> None:
     looks.clear()
     assert ours.make(search, toy) == result
     assert looks == []
+    tied = ours.Choice("tied", 2, {"hidden_size": 4, "max_epochs": 2})
+    monkeypatch.setitem(ours.CHOSEN["ours"], "toy", tied)
+    (other,) = ours.make(search, toy, ("ours",))
+    assert other["config"]["name"] == "2 tied networks of 4 units for each degree"
+    assert other["epochs"] == 4
+    assert ours.make(search, toy, ("ours",)) == [other]
 
 
 def test_what_was_not_chosen_is_searched(toy, search, monkeypatch) -> None:

@@ -14,7 +14,7 @@ of a batch has a 1 change nothing, and are worked on together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -152,14 +152,22 @@ class NADENetwork(nn.Module):
         activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
         dropout: the probability with which a unit is left out in training; of all rows of a batch, so that it costs
             nothing.
+        input_dropout: the same of an input, in each row by itself.
         seed: the seed of the initial weights.
     """
 
     def __init__(
-        self, columns: int, units: int, *, activation: str = "sigmoid", dropout: float = 0.0, seed: int = 0
+        self,
+        columns: int,
+        units: int,
+        *,
+        activation: str = "sigmoid",
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        seed: int = 0,
     ) -> None:
         super().__init__()
-        self.activation, self.dropout = activation, dropout
+        self.activation, self.dropout, self.input_dropout = activation, dropout, input_dropout
         generator = torch.Generator().manual_seed(seed)
         self.W, self.V = (
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(columns, units), generator=generator)) for _ in range(2)
@@ -172,6 +180,9 @@ class NADENetwork(nn.Module):
         if self.training and self.dropout:
             units = (torch.rand(len(self.b), generator=generator) >= self.dropout).nonzero().squeeze(1)
             weights = (self.W[:, units], self.b[units], self.V[:, units] / (1 - self.dropout))
+        if self.training and self.input_dropout:
+            keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
+            x = x * keep / (1 - self.input_dropout)
         W, b, V = weights
         return shared_activations(x, W, b, V, self.c, None, self.activation)
 
@@ -189,6 +200,7 @@ class NADE:
         ordering: of the columns, ``"natural"``, or ``"random"``, a function of the seed.
         activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
         dropout: the probability with which a hidden unit is left out in training.
+        input_dropout: the same of an input.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows, and the seconds.
         training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`: learning_rate, schedule,
@@ -226,24 +238,20 @@ class NADE:
         ordering: Literal["natural", "random"] = "natural",
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
+        input_dropout: float = 0.0,
         seed: int = 0,
         report: Report | None = None,
         **training: Any,
     ) -> None:
         self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
-        self.dropout, self.seed, self.report = dropout, seed, report
+        self.dropout, self.input_dropout, self.seed, self.report = dropout, input_dropout, seed, report
         self.training = self.TRAINING | training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Maximise the likelihood of rows, and keep the epoch that is best on others."""
         rows, others = learned(train, valid)
-        natural = np.arange(rows.shape[1])
-        random = np.random.default_rng(self.seed).permutation(natural)
-        self.ordering_ = natural if self.ordering == "natural" else random
+        network = self._begin(rows.shape[1])
         x, y = (torch.from_numpy(each[:, self.ordering_]).float() for each in (rows, others))
-        network = NADENetwork(
-            rows.shape[1], self.hidden_size, activation=self.activation, dropout=self.dropout, seed=self.seed
-        )
         network.start_independent(x)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
@@ -253,9 +261,28 @@ class NADE:
         self.best_epoch_, self.epochs = learn(
             network, x, loss, lambda: _log_prob(network, y).mean().item(), recipe, self.report
         )
-        self.network_, self.columns_ = network, rows.shape[1]
-        self.size = sum(weight.numel() for weight in network.parameters())
         return self
+
+    def restore(self, weights: Mapping[str, Tensor]) -> Self:
+        """A fitted model, from the weights that ``network_`` had."""
+        self._begin(len(weights["c"])).load_state_dict(weights)
+        self.network_.eval()
+        return self
+
+    def _begin(self, columns: int) -> NADENetwork:
+        natural, self.columns_ = np.arange(columns), columns
+        random = np.random.default_rng(self.seed).permutation(natural)
+        self.ordering_ = natural if self.ordering == "natural" else random
+        self.network_ = NADENetwork(
+            columns,
+            self.hidden_size,
+            activation=self.activation,
+            dropout=self.dropout,
+            input_dropout=self.input_dropout,
+            seed=self.seed,
+        )
+        self.size = sum(weight.numel() for weight in self.network_.parameters())
+        return self.network_
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
         """log p of each row, exact."""

@@ -5,10 +5,11 @@ joined by residual connections; output biases begin where independent columns ha
 AdamW whose rate falls to zero along a cosine; averaged weights; and a committee, the mean of the probabilities of
 networks that differ in their seed, and so in their orderings, masks and initial weights.
 
-There are two recipes, one for a list of masks, and one for unlimited masks in as many segments as there are columns,
-whose models can be asked anything: the row "any-order" is one such model, the row "ours" a committee of whichever
+There are three recipes: one for a list of masks; one for unlimited masks in as many segments as there are columns,
+whose models can be asked anything; and one for tied networks, which have a unit at every degree with the same weights
+(:mod:`made.paper.committee`). The row "any-order" is one model of the second, the row "ours" a committee of whichever
 recipe validation rows prefer. What a recipe leaves free is chosen by validation rows, too: `--grid full` searches for
-it (:mod:`made.tuning`), and `--grid evening` takes what was found, which is below.
+it (:mod:`made.tuning`; not for tied networks), and `--grid evening` takes what was found, which is below.
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from made.datasets import Dataset
 from made.estimator import MADE
 from made.exclusive import Exclusive
+from made.paper.committee import Committee, Masked, Member, Tied, coded, mean
 from made.paper.search import Search, plain
 from made.parameters import PLAIN
 
-__all__ = ["ROWS", "Committee", "make"]
+__all__ = ["ROWS", "make"]
 
 ROWS = ("ours", "any-order")
 TRIALS = 60  # of a search, for each recipe
@@ -58,6 +61,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 
+TIED: dict[str, Any] = {"activation": "relu", "ordering": "random"}
+
 # What is searched, of a recipe what it leaves free.
 SPACE: dict[str, Any] = {
     "hidden_sizes": ["250", "500", "500,500", "1000,1000"],
@@ -85,7 +90,7 @@ class Choice:
     def parameters(self, groups: Exclusive) -> dict[str, Any]:
         """The parameters of the estimator."""
         segments = {"segments": len(groups.sizes)} if self.recipe == "any-order" else {}
-        return RECIPES[self.recipe] | segments | self.free
+        return RECIPES.get(self.recipe, TIED) | segments | self.free
 
 
 def _free(
@@ -136,24 +141,6 @@ CHOSEN: dict[str, dict[str, Choice]] = {
 }
 
 
-class Committee:
-    """Networks of one recipe and different seeds; what they say is the mean of their probabilities.
-
-    Arguments:
-        members: fitted models of the codes.
-        groups: what the codes are.
-    """
-
-    def __init__(self, members: Sequence[MADE], groups: Exclusive) -> None:
-        self.members, self.groups = members, groups
-
-    def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
-        """log p of rows of zeros and ones. Shapes: (rows, columns) to (rows)."""
-        codes, allowed = self.groups.encode(rows)
-        each = [member.score_samples(codes).astype(np.float64) for member in self.members]
-        return self.groups.log_prob(_mean(each), allowed)
-
-
 def make(search: Search, data: Dataset, rows: Sequence[str] = ROWS, trials: int = TRIALS) -> list[dict[str, Any]]:
     """The rows of one set; in an evening, those for which a choice was made."""
     groups, made = Exclusive.find(data.train), []
@@ -178,7 +165,7 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
     result: dict[str, Any] = {
         "dataset": data.name,
         "row": row,
-        "masks": parameters["masks"],
+        "masks": parameters.get("masks", 1),
         "config": {"name": _name(parameters, members)} | asked | {"groups": len(groups.sizes)},
         "seed": search.seed,
         "budget": search.budget,
@@ -187,34 +174,28 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
     }
     digest = hashlib.sha256(json.dumps(asked["parameters"], sort_keys=True).encode()).hexdigest()[:8]
     folder = search.runs / data.name / f"{choice.recipe}-{digest}"
-    train, valid = _rows(groups, data)
-    models: list[MADE] = []
+    committee: list[Member] = []
     log_valid: list[NDArray[np.float64]] = []
-    for member in range(members):
-        seed = search.seed + member
-        model = MADE(**(PLAIN | parameters), columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
-        models.append(model.fit(train, X_valid=valid, resume_from=folder / f"seed-{seed}"))
-        log_valid.append(Committee([model], groups).log_prob(data.valid))
-        facts = {key: model.model_.config.scores[key] for key in ("valid_nll", "epochs", "seconds")}
-        result["tried"].append({"name": f"seed {seed}"} | facts)
-        nll = -_mean(log_valid).mean()
+    for seed in range(search.seed, search.seed + members):
+        place = folder / f"seed-{seed}"
+        if choice.recipe == "tied":
+            report = partial(_after_epoch, search, f"{data.name}, {row}, seed {seed}")
+            committee.append(Tied(parameters, seed, data, place, report if search.verbose else None))
+        else:
+            model = MADE(**(PLAIN | parameters), columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
+            committee.append(Masked(model, groups, data, place))
+        log_valid.append(committee[-1].log_prob(data.valid))
+        result["tried"].append({"name": f"seed {seed}"} | committee[-1].facts)
+        own, nll = -log_valid[-1].mean(), -mean(log_valid).mean()
         result |= {"valid_nll": float(nll), "epochs": sum(each["epochs"] for each in result["tried"])}
         result["seconds"] = round(sum(each["seconds"] for each in result["tried"]), 3)
         search.record.put(result)
-        search.report(f"{data.name}, {row}: {member + 1} networks, valid NLL {nll:.3f} ({facts['valid_nll']:.3f}).")
-    return search.finish(result, data, Committee(models, groups).log_prob)
+        search.report(f"{data.name}, {row}: {len(committee)} networks, valid NLL {nll:.3f} (the last {own:.3f}).")
+    return search.finish(result, data, Committee(committee).log_prob)
 
 
-def _mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The log of the mean of probabilities. Shapes: several (rows) to (rows)."""
-    total: NDArray[np.float64] = np.logaddexp.reduce(np.stack(log_p), axis=0) - np.log(len(log_p))
-    return total
-
-
-def _rows(groups: Exclusive, data: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The codes of rows to train on, and of rows to choose by, of those that codes can say."""
-    codes, allowed = groups.encode(data.valid)
-    return groups.encode(data.train)[0], codes[allowed]
+def _after_epoch(search: Search, what: str, epoch: int, score: float, seconds: float) -> None:
+    search.report(f"{what}: epoch {epoch + 1}, valid NLL {-score:.3f}, {seconds:.0f} s.")
 
 
 def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: int) -> Choice:
@@ -222,7 +203,7 @@ def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: 
     from made.tuning import tune
 
     found = []
-    train, valid = _rows(groups, data)
+    train, valid = coded(groups, data)
     for recipe in RECIPES if row == "ours" else ("any-order",):
         space = {name: entry for name, entry in SPACE.items() if recipe == "fixed" or name not in ONLY_FIXED}
         folder = search.runs / data.name / f"{recipe}-search"
@@ -243,5 +224,7 @@ def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: 
 
 
 def _name(parameters: dict[str, Any], members: int) -> str:
+    if "hidden_size" in parameters:
+        return f"{members} tied networks of {parameters['hidden_size']} units for each degree"
     sizes = "x".join(map(str, parameters["hidden_sizes"]))
     return f"{members} networks of {sizes} units, {parameters['masks']} masks"

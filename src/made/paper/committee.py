@@ -1,0 +1,118 @@
+"""Networks of one recipe and different seeds, each kept in a folder, and the mean of their probabilities.
+
+A recipe is one of the estimator (:class:`Masked`), whose columns are the groups of :mod:`made.exclusive`, or a *tied*
+masked network (:class:`Tied`): K units for each degree, D K in all, which share their weights from degree to degree.
+With one hidden layer that is NADE, and has its cost, O(DK) for a row (:mod:`made.baselines.nade`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from made.baselines.learning import Report
+from made.baselines.nade import NADE
+from made.datasets import Dataset
+from made.estimator import MADE
+from made.exclusive import Exclusive
+from made.store import Folder, commit, is_model, read_tensors, tensors_file
+
+__all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean"]
+
+WEIGHTS = "model.safetensors"
+
+
+class Member(Protocol):
+    """A trained network.
+
+    Attributes:
+        facts: its validation NLL, how many epochs it took, and how many seconds.
+    """
+
+    facts: dict[str, Any]
+
+    def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
+        """log p of rows of zeros and ones. Shapes: (rows, columns) to (rows)."""
+
+
+class Masked:
+    """A model of the estimator, trained, gone on with, or loaded, according to what is in its folder.
+
+    Arguments:
+        model: the estimator.
+        groups: which columns exclude each other.
+        data: the rows.
+        folder: where it is kept.
+    """
+
+    def __init__(self, model: MADE, groups: Exclusive, data: Dataset, folder: Path) -> None:
+        train, valid = coded(groups, data)
+        self.model, self.groups = model.fit(train, X_valid=valid, resume_from=folder), groups
+        scores = model.model_.config.scores
+        self.facts = {key: scores[key] for key in ("valid_nll", "epochs", "seconds")}
+
+    def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
+        codes, allowed = self.groups.encode(rows)
+        return self.groups.log_prob(self.model.score_samples(codes), allowed)
+
+
+class Tied:
+    """A tied network, trained, or loaded if it is in its folder.
+
+    Arguments:
+        parameters: of :class:`made.baselines.nade.NADE`.
+        seed: of its weights, and of its ordering, if that is random.
+        data: the rows.
+        folder: where it is kept.
+        report: told after each epoch.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Any], seed: int, data: Dataset, folder: Path, report: Report | None = None
+    ) -> None:
+        self.model = NADE(**parameters, seed=seed, report=report)
+        if is_model(folder):
+            weights, facts = read_tensors(Folder.open(folder).file(WEIGHTS))
+            self.model.restore(weights)
+            self.facts: dict[str, Any] = facts or {}
+            return
+        begin = time.perf_counter()
+        self.model.fit(data.train, data.valid)
+        seconds, nll = round(time.perf_counter() - begin, 3), -self.model.log_prob(data.valid).mean()
+        self.facts = {"valid_nll": nll, "epochs": self.model.epochs, "seconds": seconds}
+        commit(folder, {WEIGHTS: tensors_file(self.model.network_.state_dict(), self.facts)}, finished=True)
+
+    def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
+        return self.model.log_prob(rows).values
+
+
+class Committee:
+    """Networks whose probabilities are averaged: a distribution, too.
+
+    Arguments:
+        members: the networks.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = members
+
+    def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
+        """log p of rows of zeros and ones. Shapes: (rows, columns) to (rows)."""
+        return mean([member.log_prob(rows) for member in self.members])
+
+
+def mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The log of the mean of probabilities. Shapes: several (rows) to (rows)."""
+    total: NDArray[np.float64] = np.logaddexp.reduce(np.stack(log_p), axis=0) - np.log(len(log_p))
+    return total
+
+
+def coded(groups: Exclusive, data: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The codes of rows to train on, and of rows to choose by, of those that codes can say."""
+    codes, allowed = groups.encode(data.valid)
+    return groups.encode(data.train)[0], codes[allowed]
