@@ -23,7 +23,7 @@ from made.datasets import Dataset, digits
 from made.errors import DataError, Diverged, Interrupted
 from made.exclusive import Exclusive
 from made.paper import figure_masks, figure_samples, ours, published, table_baselines, table_mnist, table_uci
-from made.paper.committee import Committee, Masked, Tied
+from made.paper.committee import Committee, Masked, Tied, walk
 from made.paper.record import FIELDS, Record
 from made.paper.report import NAMES, report
 from made.paper.search import Search
@@ -209,6 +209,7 @@ def test_tied_networks_are_a_distribution_and_learn_once(toy, tmp_path, monkeypa
     parameters = {"hidden_size": 8, "activation": "relu", "ordering": "random", "input_dropout": 0.1, "max_epochs": 3}
     members = [Tied(parameters, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
     assert not np.array_equal(members[0].model.ordering_, members[1].model.ordering_)
+    assert len({tuple(walk(9, number)) for number in range(8)}) == 8
     both = np.exp(Committee(members).log_prob(WORLDS))
     assert both.sum() == pytest.approx(1, abs=1e-5)
     assert members[1].facts["valid_nll"] == pytest.approx(-members[1].log_prob(toy.valid).mean())

@@ -14,7 +14,7 @@ of a batch has a 1 change nothing, and are worked on together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -197,7 +197,7 @@ class NADE:
 
     Arguments:
         hidden_size: K, the number of hidden units.
-        ordering: of the columns, ``"natural"``, or ``"random"``, a function of the seed.
+        ordering: of the columns, ``"natural"``, or ``"random"``, a function of the seed; or the columns as they come.
         activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input.
@@ -235,7 +235,7 @@ class NADE:
         self,
         hidden_size: int = 500,
         *,
-        ordering: Literal["natural", "random"] = "natural",
+        ordering: Literal["natural", "random"] | Sequence[int] = "natural",
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
@@ -271,8 +271,13 @@ class NADE:
 
     def _begin(self, columns: int) -> NADENetwork:
         natural, self.columns_ = np.arange(columns), columns
-        random = np.random.default_rng(self.seed).permutation(natural)
-        self.ordering_ = natural if self.ordering == "natural" else random
+        if isinstance(self.ordering, str):
+            random = np.random.default_rng(self.seed).permutation(natural)
+            self.ordering_ = natural if self.ordering == "natural" else random
+        else:
+            self.ordering_ = np.asarray(self.ordering)
+            if not np.array_equal(np.sort(self.ordering_), natural):
+                raise ValueError(f"'ordering' should have each of the columns 0 to {columns - 1} once.")
         self.network_ = NADENetwork(
             columns,
             self.hidden_size,

@@ -7,6 +7,7 @@ With one hidden layer that is NADE, and has its cost, O(DK) for a row (:mod:`mad
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from made.estimator import MADE
 from made.exclusive import Exclusive
 from made.store import Folder, commit, is_model, read_tensors, tensors_file
 
-__all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean"]
+__all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean", "walk"]
 
 WEIGHTS = "model.safetensors"
 
@@ -65,8 +66,8 @@ class Tied:
     """A tied network, trained, or loaded if it is in its folder.
 
     Arguments:
-        parameters: of :class:`made.baselines.nade.NADE`.
-        seed: of its weights, and of its ordering, if that is random.
+        parameters: of :class:`made.baselines.nade.NADE`; an ordering may also be ``"walk"``, see :func:`walk`.
+        seed: of its weights, and of its ordering, if that is random, or a walk.
         data: the rows.
         folder: where it is kept.
         report: told after each epoch.
@@ -75,7 +76,8 @@ class Tied:
     def __init__(
         self, parameters: Mapping[str, Any], seed: int, data: Dataset, folder: Path, report: Report | None = None
     ) -> None:
-        self.model = NADE(**parameters, seed=seed, report=report)
+        of_walk = {"ordering": walk(data.train.shape[1], seed)} if parameters["ordering"] == "walk" else {}
+        self.model = NADE(**{**parameters, **of_walk}, seed=seed, report=report)
         if is_model(folder):
             weights, facts = read_tensors(Folder.open(folder).file(WEIGHTS))
             self.model.restore(weights)
@@ -110,6 +112,21 @@ def mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The log of the mean of probabilities. Shapes: several (rows) to (rows)."""
     total: NDArray[np.float64] = np.logaddexp.reduce(np.stack(log_p), axis=0) - np.log(len(log_p))
     return total
+
+
+def walk(columns: int, number: int) -> list[int]:
+    """The pixels of a square image, in one of eight orderings: along rows or columns, from each of the corners.
+
+    Example:
+        >>> walk(4, 0), walk(4, 1), walk(4, 2)
+        ([0, 1, 2, 3], [0, 2, 1, 3], [3, 2, 1, 0])
+    """
+    side = math.isqrt(columns)
+    image = np.arange(columns).reshape(side, -1)
+    down, right = ((1, 1), (-1, -1), (1, -1), (-1, 1))[number // 2 % 4]
+    turned = image[::down, ::right]
+    order: list[int] = (turned.T if number % 2 else turned).ravel().tolist()
+    return order
 
 
 def coded(groups: Exclusive, data: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
