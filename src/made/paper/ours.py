@@ -132,7 +132,9 @@ CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
         "adult": Choice("any-order", 4, ANY_ORDER["adult"]),
         "binarized_mnist": Choice(
-            "fixed", 2, _free((1000, 1000), 60, 0.3, ordering="natural", masks=1, batch_size=250)
+            "tied",
+            8,
+            {"hidden_size": 1000, "ordering": "walk", "dropout": 0.5, "learning_rate": 2e-3, "max_epochs": 12},
         ),
         "connect4": Choice("fixed", 2, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
         "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
