@@ -101,10 +101,13 @@ def naive(x, W, b, V, c, u, activation):
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu"])
 @pytest.mark.parametrize("mask", [False, True])
-def test_the_backward_pass_of_nade_equals_that_of_autograd(activation, mask) -> None:
+@pytest.mark.parametrize("blank", [[], [0], [1, 2], [0, 1, 3], [2, 3, 4], [0, 1, 2, 3, 4]])
+def test_the_backward_pass_of_nade_equals_that_of_autograd(activation, mask, blank) -> None:
+    """Where some columns have no 1 in any row, too."""
     generator = torch.Generator().manual_seed(0)
     shapes = {"W": (COLUMNS, 4), "b": (4,), "V": (COLUMNS, 4), "c": (COLUMNS,), "u": (COLUMNS, 4)}
     x = torch.randint(2, (7, COLUMNS), generator=generator).double()
+    x[:, blank] = 0
     results = []
     for apply in (SharedActivations.apply, naive):
         generator.manual_seed(1)
@@ -128,6 +131,29 @@ def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
     assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, None, "sigmoid"), weights)
     u = torch.randn((4, 3), generator=generator, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, "sigmoid"), [*weights, u])
+
+
+def test_nade_in_an_ordering_that_is_told() -> None:
+    order = [3, 0, 4, 1, 2]
+    model = NADE(6, ordering=order, max_epochs=2).fit(TRAIN, VALID)
+    same = NADE(6, max_epochs=2).fit(TRAIN[:, order], VALID[:, order])
+    assert np.array_equal(model.log_prob(WORLDS).values, same.log_prob(WORLDS[:, order]).values)
+    with pytest.raises(ValueError, match="'ordering' should have each of the columns 0 to 4 once"):
+        NADE(6, ordering=[0, 1, 2, 3, 3]).fit(TRAIN, VALID)
+
+
+def test_nade_leaves_out_inputs_in_training_only() -> None:
+    network = NADENetwork(COLUMNS, 6, input_dropout=0.5, seed=1)
+    plain = NADENetwork(COLUMNS, 6, seed=1)
+    x = torch.from_numpy(WORLDS).float().repeat(500, 1)
+    assert torch.equal(network.eval()(x), plain(x))
+    with torch.no_grad():
+        network.V.fill_(1), plain.V.fill_(1)
+        network.W.mul_(1e-3), plain.W.mul_(1e-3)  # so small that logits are linear in the inputs
+        noisy, expected = network.train()(x, torch.Generator().manual_seed(0)), plain(x)
+    assert not torch.equal(noisy, expected)
+    assert torch.equal(noisy[:, 0], expected[:, 0])
+    assert torch.allclose(noisy.reshape(500, -1).mean(dim=0), expected[:32].reshape(-1), atol=3e-4)
 
 
 def test_nade_is_its_equations() -> None:
