@@ -141,7 +141,17 @@ CHOSEN: dict[str, dict[str, Choice]] = {
         "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
         "nips": Choice("any-order", 4, ANY_ORDER["nips"]),
         "ocr_letters": Choice("fixed", 2, _free((1000, 1000), 80, 0.3, ordering="natural", masks=1, batch_size=250)),
-        "web": Choice("fixed", 4, _free((500, 500), 40, 0.5, 0.1, ordering="random", masks=1, signed=False)),
+        "web": Choice(
+            "tied",
+            4,
+            {
+                "hidden_size": 500,
+                "activation": "sigmoid",
+                "dropout": 0.5,
+                "learning_rate": 1e-2,
+                "max_epochs": 20,
+            },
+        ),
     },
     "any-order": {name: Choice("any-order", 1, free) for name, free in ANY_ORDER.items()},
 }
