@@ -61,6 +61,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 
+# Parameters of a tied network, which has the training of its own (:class:`made.baselines.nade.NADE`).
 TIED: dict[str, Any] = {"activation": "relu", "ordering": "random"}
 
 # What is searched, of a recipe what it leaves free.
@@ -75,6 +76,8 @@ SPACE: dict[str, Any] = {
     "ordering": ["natural", "random"],
     "masks": [1, 4, 16],
     "signed": [True, False],
+    "standardized": [True, False],
+    "initialization": ["glorot", "zero-output"],
 }
 ONLY_FIXED = ("ordering", "masks", "signed")
 
@@ -88,7 +91,7 @@ class Choice:
     free: dict[str, Any]
 
     def parameters(self, groups: Exclusive) -> dict[str, Any]:
-        """The parameters of the estimator."""
+        """The parameters of the estimator, or of a tied network."""
         segments = {"segments": len(groups.sizes)} if self.recipe == "any-order" else {}
         return RECIPES.get(self.recipe, TIED) | segments | self.free
 
@@ -114,6 +117,11 @@ def _free(
     } | others
 
 
+def _tied(hidden_size: int, max_epochs: int, dropout: float, learning_rate: float, **others: Any) -> dict[str, Any]:
+    free = {"hidden_size": hidden_size, "dropout": dropout, "learning_rate": learning_rate, "max_epochs": max_epochs}
+    return free | others
+
+
 # Where ones are rare: inputs are standardised, and columns begin independent.
 EVEN: dict[str, Any] = {"standardized": True, "initialization": "zero-output", "direct": False}
 
@@ -131,27 +139,13 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
 CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
         "adult": Choice("any-order", 4, ANY_ORDER["adult"]),
-        "binarized_mnist": Choice(
-            "tied",
-            8,
-            {"hidden_size": 1000, "ordering": "walk", "dropout": 0.5, "learning_rate": 2e-3, "max_epochs": 12},
-        ),
+        "binarized_mnist": Choice("tied", 5, _tied(1000, 12, 0.5, 2e-3, ordering="walk")),
         "connect4": Choice("fixed", 2, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
         "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
         "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
         "nips": Choice("any-order", 4, ANY_ORDER["nips"]),
         "ocr_letters": Choice("fixed", 2, _free((1000, 1000), 80, 0.3, ordering="natural", masks=1, batch_size=250)),
-        "web": Choice(
-            "tied",
-            4,
-            {
-                "hidden_size": 500,
-                "activation": "sigmoid",
-                "dropout": 0.5,
-                "learning_rate": 1e-2,
-                "max_epochs": 20,
-            },
-        ),
+        "web": Choice("tied", 4, _tied(500, 20, 0.5, 1e-2, activation="sigmoid")),
     },
     "any-order": {name: Choice("any-order", 1, free) for name, free in ANY_ORDER.items()},
 }
@@ -173,6 +167,7 @@ def make(search: Search, data: Dataset, rows: Sequence[str] = ROWS, trials: int 
 def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Choice) -> dict[str, Any]:
     parameters, members = choice.parameters(groups), choice.members
     asked = {"recipe": choice.recipe, "members": members, "parameters": plain(parameters)}
+    more = {} if choice.recipe == "tied" else {"groups": len(groups.sizes)}
     there = search.record.get(data.name, row)
     done = there if there is not None and there["test_nll"] is not None and there["seed"] == search.seed else None
     if done is not None and {name: done["config"].get(name) for name in asked} == asked:
@@ -182,7 +177,7 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
         "dataset": data.name,
         "row": row,
         "masks": parameters.get("masks", 1),
-        "config": {"name": _name(parameters, members)} | asked | {"groups": len(groups.sizes)},
+        "config": {"name": _name(parameters, members)} | asked | more,
         "seed": search.seed,
         "budget": search.budget,
         "command": search.command,
