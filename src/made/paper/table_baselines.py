@@ -70,7 +70,7 @@ MNIST_ROWS: dict[str, Baseline] = {
     "RBM (500 h, 25 CD steps)": Baseline(
         "rbm", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
     ),
-    "DBM 2hl": Baseline("dbm", "DBM", {"hidden_sizes": (500, 500), "max_epochs": 60, "patience": 20} | ESTIMATED, ONE),
+    "DBM 2hl": Baseline("dbm", "DBM", {"hidden_sizes": (500, 1000), "max_epochs": 60, "patience": 20} | ESTIMATED, ONE),
     "DBN 2hl": Baseline("dbn", "DBN", DBN | ESTIMATED, ONE),
     "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
     "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
