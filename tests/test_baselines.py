@@ -140,6 +140,10 @@ def test_nade_in_an_ordering_that_is_told() -> None:
     assert np.array_equal(model.log_prob(WORLDS).values, same.log_prob(WORLDS[:, order]).values)
     with pytest.raises(ValueError, match="'ordering' should have each of the columns 0 to 4 once"):
         NADE(6, ordering=[0, 1, 2, 3, 3]).fit(TRAIN, VALID)
+    with pytest.raises(ValueError, match="'ordering' should be natural, random"):
+        NADE(6, ordering="walk").fit(TRAIN, VALID)
+    with pytest.raises(ValueError, match="'input_dropout' should be at least 0"):
+        NADE(6, input_dropout=1.0).fit(TRAIN, VALID)
 
 
 def test_nade_leaves_out_inputs_in_training_only() -> None:

@@ -54,6 +54,10 @@ def test_standardized_binary_has_mean_0_and_variance_1() -> None:
         assert torch.allclose((weights * both).sum(dim=0), torch.zeros(3, dtype=dtype), atol=1e-6)
         assert torch.allclose((weights * both**2).sum(dim=0), torch.ones(3, dtype=dtype))
     assert Binary(share=1e-6).encode(torch.tensor(1.0)).item() < 11  # rare ones have a limit
+    assert str(Binary(share=0.25)) == "Binary(share=0.25)"
+    for wrong in ({"share": 0.0}, {"share": 1.0}, {"share": float("nan")}, {"share": 0.5, "signed": True}):
+        with pytest.raises(ValueError, match="share"):
+            Binary(**wrong)
 
 
 def test_columns_are_worked_on_by_kind_in_any_order() -> None:

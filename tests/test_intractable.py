@@ -348,6 +348,11 @@ def test_adaptive_noise_is_paid_for_and_asked_without() -> None:
         assert float(network.knowledge(network.weights())) == pytest.approx(total, rel=1e-5)
 
 
+def test_adaptive_noise_of_one_hidden_unit() -> None:
+    model = DARN(1, noise=True, max_epochs=2).fit(TRAIN, VALID)
+    assert np.isfinite(model.log_prob(VALID).mean())
+
+
 @pytest.mark.parametrize("make", [lambda: DBN(()), lambda: DBN((1, 2, 3)), lambda: DBM((4,)), lambda: DBM((0, 2))])
 def test_sizes_that_make_no_sense(make) -> None:
     with pytest.raises(ValueError, match="hidden_sizes"):

@@ -20,7 +20,7 @@ from made import MADE, datasets
 from made.baselines import LogProb
 from made.cli import app
 from made.datasets import Dataset, digits
-from made.errors import DataError, Diverged, Interrupted
+from made.errors import DataError, Diverged, Interrupted, ModelError
 from made.exclusive import Exclusive
 from made.paper import figure_masks, figure_samples, ours, published, table_baselines, table_mnist, table_uci
 from made.paper.committee import Committee, Masked, Tied, walk
@@ -209,7 +209,7 @@ def test_tied_networks_are_a_distribution_and_learn_once(toy, tmp_path, monkeypa
     parameters = {"hidden_size": 8, "activation": "relu", "ordering": "random", "input_dropout": 0.1, "max_epochs": 3}
     members = [Tied(parameters, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
     assert not np.array_equal(members[0].model.ordering_, members[1].model.ordering_)
-    assert len({tuple(walk(9, number)) for number in range(8)}) == 8
+    assert len({tuple(walk((3, 2), number)) for number in range(8)}) == 8
     both = np.exp(Committee(members).log_prob(WORLDS))
     assert both.sum() == pytest.approx(1, abs=1e-5)
     assert members[1].facts["valid_nll"] == pytest.approx(-members[1].log_prob(toy.valid).mean())
@@ -217,6 +217,13 @@ def test_tied_networks_are_a_distribution_and_learn_once(toy, tmp_path, monkeypa
     again = Tied(parameters, 1, toy, tmp_path / "seed-1")
     assert np.array_equal(again.log_prob(WORLDS), members[1].log_prob(WORLDS))
     assert again.facts == members[1].facts
+    for other in ({"hidden_size": 9}, {"max_epochs": 4}, {"average": 0.5}):
+        with pytest.raises(ModelError, match="other rows or parameters"):
+            Tied(parameters | other, 1, toy, tmp_path / "seed-1")
+    with pytest.raises(ModelError, match="other rows or parameters"):
+        Tied(parameters, 1, dataclasses.replace(toy, train=toy.train[1:]), tmp_path / "seed-1")
+    with pytest.raises(DataError, match="images"):
+        Tied(parameters | {"ordering": "walk"}, 2, toy, tmp_path / "seed-2")
 
 
 def test_our_rows_are_made_once(toy, search, looks, monkeypatch) -> None:

@@ -116,7 +116,7 @@ class Column(ABC):
         return kinds[0]
 
 
-LEAST_DEVIATION = 0.1  # that an input is divided by, or rare ones would be large
+LEAST_DEVIATION = 0.1  # that a standardised input is divided by
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,8 @@ class Binary(Column):
 
     Arguments:
         signed: code the input as -1 and +1, so that 0, the input of what is masked or not observed, is neither.
-        share: the share of ones; the input is then standardised by it, so that 0 is what is expected.
+        share: the share of ones; the input is then standardised by it, so that 0 is what is expected. It is divided by
+            a deviation of 0.1 at least, or rare ones would be large.
 
     Example:
         >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
@@ -138,6 +139,17 @@ class Binary(Column):
     inputs = 1
     outputs = 1
     allowed = "0 or 1"
+
+    def __post_init__(self) -> None:
+        if self.share is None:
+            return
+        if self.signed:
+            raise ValueError("'signed' is for inputs that are not standardised by a 'share'.")
+        if not isinstance(self.share, Tensor) and not 0 < self.share < 1:
+            raise ValueError(f"'share' should be above 0 and below 1, not {self.share!r}.")
+
+    def __repr__(self) -> str:
+        return f"Binary(signed={self.signed})" if self.share is None else f"Binary(share={self.share:g})"
 
     @property
     def family(self) -> object:

@@ -268,7 +268,7 @@ def with_scores(config: Config, trainer: Trainer, nll: float | None) -> Config:
     return config.model_copy(update={"scores": scores})
 
 
-def data_digest(*tables: NDArray[np.float64] | None) -> str:
+def data_digest(*tables: NDArray[Any] | None) -> str:
     """A fingerprint of the rows, so that a run goes on only with its own data."""
     sha = hashlib.sha256()
     for table in tables:

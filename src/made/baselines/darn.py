@@ -67,7 +67,8 @@ class Weights(NamedTuple):
         total = F.linear(units, self.means[name])
         if name not in self.variances:
             return total
-        s = F.linear(units, self.variances[name]).clamp(min=LEAST_VARIANCE).sqrt()
+        variance = F.linear(units, self.variances[name])
+        s = variance.clamp(min=LEAST_VARIANCE).sqrt() * (variance > 0)
         return total + s * torch.randn(s.shape, generator=self.generator)
 
 
@@ -112,8 +113,10 @@ class DARNNetwork(nn.Module):
         for name, log_s in self.b_noise.items():
             mean, variance = weights.means[name], weights.variances[name]
             many = mean.numel() if name in ("V", "E") else len(mean) * (len(mean) - 1) // 2
-            prior = ((variance + mean**2).sum() - mean.sum() ** 2 / many) / many
-            total = total + many * prior.log() / 2 - _before(name, log_s).sum()
+            if many:
+                apart = _before(name, mean - mean.sum() / many)
+                prior = (variance + apart**2).sum() / many
+                total = total + many * prior.log() / 2 - _before(name, log_s).sum()
         return total
 
     def loss(

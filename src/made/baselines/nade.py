@@ -167,6 +167,9 @@ class NADENetwork(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
+        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= share < 1:
+                raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
         self.activation, self.dropout, self.input_dropout = activation, dropout, input_dropout
         generator = torch.Generator().manual_seed(seed)
         self.W, self.V = (
@@ -272,11 +275,13 @@ class NADE:
     def _begin(self, columns: int) -> NADENetwork:
         natural, self.columns_ = np.arange(columns), columns
         if isinstance(self.ordering, str):
-            random = np.random.default_rng(self.seed).permutation(natural)
-            self.ordering_ = natural if self.ordering == "natural" else random
+            known = {"natural": natural, "random": np.random.default_rng(self.seed).permutation(natural)}
+            if self.ordering not in known:
+                raise ValueError(f"'ordering' should be natural, random, or a list of columns, not {self.ordering!r}.")
+            self.ordering_ = known[self.ordering]
         else:
             self.ordering_ = np.asarray(self.ordering)
-            if not np.array_equal(np.sort(self.ordering_), natural):
+            if self.ordering_.dtype.kind not in "iu" or sorted(self.ordering_.tolist()) != natural.tolist():
                 raise ValueError(f"'ordering' should have each of the columns 0 to {columns - 1} once.")
         self.network_ = NADENetwork(
             columns,

@@ -113,6 +113,8 @@ def mnist(
     from made.paper import ours, table_mnist
 
     rows = _chosen(row, (*table_mnist.ROWS, *ours.ROWS))
+    if (width or epochs) and not set(rows) - set(ours.ROWS):
+        raise usage("'--width' and '--epochs' are for the paper's rows; those of ours are chosen.")
     with _search("mnist", results, runs, grid.value, seed, as_json, quiet) as search:
         data = datasets.load(table_mnist.SET)
         made = table_mnist.make(search, data, tuple(each for each in rows if each in table_mnist.ROWS), width, epochs)

@@ -7,7 +7,6 @@ With one hidden layer that is NADE, and has its cost, O(DK) for a row (:mod:`mad
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,8 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from made.baselines.learning import Report
 from made.baselines.nade import NADE
 from made.datasets import Dataset
+from made.errors import DataError, ModelError
 from made.estimator import MADE
 from made.exclusive import Exclusive
+from made.model import data_digest
 from made.store import Folder, commit, is_model, read_tensors, tensors_file
 
 __all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean", "walk"]
@@ -76,18 +77,25 @@ class Tied:
     def __init__(
         self, parameters: Mapping[str, Any], seed: int, data: Dataset, folder: Path, report: Report | None = None
     ) -> None:
-        of_walk = {"ordering": walk(data.train.shape[1], seed)} if parameters["ordering"] == "walk" else {}
+        of_walk = {"ordering": walk(data.image, seed)} if parameters.get("ordering") == "walk" else {}
         self.model = NADE(**{**parameters, **of_walk}, seed=seed, report=report)
+        self.facts: dict[str, Any]
+        asked = NADE.TRAINING | {**parameters, "seed": seed, "rows": data_digest(data.train, data.valid)}
         if is_model(folder):
-            weights, facts = read_tensors(Folder.open(folder).file(WEIGHTS))
+            weights, found = read_tensors(Folder.open(folder).file(WEIGHTS))
+            if found is None or found.get("asked") != asked:
+                raise ModelError(
+                    f"{folder} has a network of other rows or parameters. Remedy: another folder, or none."
+                )
             self.model.restore(weights)
-            self.facts: dict[str, Any] = facts or {}
+            self.facts = found["facts"]
             return
         begin = time.perf_counter()
         self.model.fit(data.train, data.valid)
         seconds, nll = round(time.perf_counter() - begin, 3), -self.model.log_prob(data.valid).mean()
         self.facts = {"valid_nll": nll, "epochs": self.model.epochs, "seconds": seconds}
-        commit(folder, {WEIGHTS: tensors_file(self.model.network_.state_dict(), self.facts)}, finished=True)
+        kept = tensors_file(self.model.network_.state_dict(), {"asked": asked, "facts": self.facts})
+        commit(folder, {WEIGHTS: kept}, finished=True)
 
     def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
         return self.model.log_prob(rows).values
@@ -114,17 +122,17 @@ def mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return total
 
 
-def walk(columns: int, number: int) -> list[int]:
-    """The pixels of a square image, in one of eight orderings: along rows or columns, from each of the corners.
+def walk(image: tuple[int, int] | None, number: int) -> list[int]:
+    """The pixels of an image, in one of eight orderings: along rows or columns, from each of the corners.
 
     Example:
-        >>> walk(4, 0), walk(4, 1), walk(4, 2)
+        >>> walk((2, 2), 0), walk((2, 2), 1), walk((2, 2), 2)
         ([0, 1, 2, 3], [0, 2, 1, 3], [3, 2, 1, 0])
     """
-    side = math.isqrt(columns)
-    image = np.arange(columns).reshape(side, -1)
+    if image is None:
+        raise DataError("a walk is for rows that are images.")
     down, right = ((1, 1), (-1, -1), (1, -1), (-1, 1))[number // 2 % 4]
-    turned = image[::down, ::right]
+    turned = np.arange(image[0] * image[1]).reshape(image)[::down, ::right]
     order: list[int] = (turned.T if number % 2 else turned).ravel().tolist()
     return order
 
