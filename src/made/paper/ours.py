@@ -134,7 +134,7 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
     "nips": _free((500,), 400, 0.5, 0.0, 1e-3, 0.0, "sigmoid", batch_size=200, patience=100, evaluation_masks=16)
     | EVEN,
     "ocr_letters": _free((1000, 1000), 60, 0.1, batch_size=250),
-    "web": _free((500, 500), 100, 0.3),
+    "web": _free((500,), 100, 0.1, 0.0, 5e-3, 0.0, "sigmoid", batch_size=200, evaluation_masks=16) | EVEN,
 }
 CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
