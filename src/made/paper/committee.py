@@ -64,7 +64,7 @@ class Masked:
 
 
 class Tied:
-    """A tied network, trained, or loaded if it is in its folder.
+    """A tied network, trained, or loaded if it is in its folder; one that is interrupted begins anew.
 
     Arguments:
         parameters: of :class:`made.baselines.nade.NADE`; an ordering may also be ``"walk"``, see :func:`walk`.
