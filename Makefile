@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-FIRST := $(wildcard tests/test_[a-h]*.py)
+FIRST := $(wildcard tests/test_[a-i]*.py)
 REST := $(filter-out $(FIRST),$(wildcard tests/test_*.py)) src
 
 .PHONY: demo test first rest lint bench clean
