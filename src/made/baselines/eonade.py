@@ -33,11 +33,11 @@ from made.baselines.learning import Report, learn, one_thread, repeated, shares
 from made.baselines.nade import ROWS_AT_A_TIME, by_columns, shared_activations
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
+from made.columns import LEAST_DEVIATION
 from made.recipe import Recipe
 
 __all__ = ["EoNADE", "OrderlessNetwork", "agnostic_loss", "random_parts"]
 
-LEAST_DEVIATION = 0.1  # that an input is divided by, or rare ones would be large
 TRAINING_PARTS = 10_000  # random parts of rows in an epoch, at least: there are so many of a row
 VALIDATION_PARTS = 4000  # the same of validation rows, which do not change from epoch to epoch
 
