@@ -149,7 +149,7 @@ class Binary(Column):
             raise ValueError(f"'share' should be above 0 and below 1, not {self.share!r}.")
 
     def __repr__(self) -> str:
-        return f"Binary(signed={self.signed})" if self.share is None else f"Binary(share={self.share:g})"
+        return f"Binary(signed={self.signed})" if self.share is None else f"Binary(share={self.share})"
 
     @property
     def family(self) -> object:
