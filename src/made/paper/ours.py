@@ -18,7 +18,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -190,8 +189,9 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
     for seed in range(search.seed, search.seed + members):
         place = folder / f"seed-{seed}"
         if choice.recipe == "tied":
-            report = partial(_after_epoch, search, f"{data.name}, {row}, seed {seed}")
-            committee.append(Tied(parameters, seed, data, place, report if search.verbose else None))
+            committee.append(
+                Tied(parameters, seed, data, place, search.after_epochs(f"{data.name}, {row}, seed {seed}"))
+            )
         else:
             model = MADE(**(PLAIN | parameters), columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
             committee.append(Masked(model, groups, data, place))
@@ -203,10 +203,6 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
         search.record.put(result)
         search.report(f"{data.name}, {row}: {len(committee)} networks, valid NLL {nll:.3f} (the last {own:.3f}).")
     return search.finish(result, data, Committee(committee).log_prob)
-
-
-def _after_epoch(search: Search, what: str, epoch: int, score: float, seconds: float) -> None:
-    search.report(f"{what}: epoch {epoch + 1}, valid NLL {-score:.3f}, {seconds:.0f} s.")
 
 
 def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: int) -> Choice:

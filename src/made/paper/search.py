@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
+from made.baselines.learning import Report
 from made.datasets import Dataset
 from made.errors import Diverged
 from made.estimator import MADE
@@ -109,6 +110,14 @@ class Search:
         folder = folder_of(self.runs, data.name, name, self.seed)
         model = MADE(**(PLAIN | dict(parameters)), columns="binary", random_state=self.seed, verbose=int(self.verbose))
         return model.fit(data.train, X_valid=data.valid, resume_from=folder)
+
+    def after_epochs(self, what: str) -> Report | None:
+        """What a baseline is to call after each epoch, if someone is there to read it."""
+
+        def report(epoch: int, score: float, seconds: float) -> None:
+            self.report(f"{what}: epoch {epoch + 1}, valid NLL {-score:.3f}, {seconds:.0f} s.")
+
+        return report if self.verbose else None
 
     def answers(self, there: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether a result is that of these cases: of the same names and seed, and the chosen one just as it is now."""

@@ -126,6 +126,8 @@ def _row(search: Search, data: Dataset, row: str) -> dict[str, Any]:
     for name, parameters in several.items():
         system = getattr(import_module(f"made.baselines.{baseline.module}"), baseline.system)
         density: Density = system(**parameters, seed=search.seed)
+        if hasattr(density, "report"):
+            density.report = search.after_epochs(f"{data.name}, {name}")
         begin = time.perf_counter()
         try:
             density.fit(data.train, data.valid)
