@@ -15,6 +15,7 @@ from made.baselines.bernoulli import BernoulliMixture
 from made.baselines.eonade import EoNADE, OrderlessNetwork, agnostic_loss, random_parts
 from made.baselines.fvsbn import FVSBN
 from made.baselines.made import MaskSampling, OneMask
+from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.nade import NADE, NADENetwork, SharedActivations
 from made.baselines.scikit import Scikit
 from made.errors import DataError, QuestionError
@@ -131,6 +132,8 @@ def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
     assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, None, "sigmoid"), weights)
     u = torch.randn((4, 3), generator=generator, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, "sigmoid"), [*weights, u])
+    weights[1] = torch.randn((3, 3), generator=generator, dtype=torch.float64, requires_grad=True)  # of each row
+    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, None, "sigmoid"), weights)
 
 
 def test_nade_in_an_ordering_that_is_told() -> None:
@@ -158,6 +161,54 @@ def test_nade_leaves_out_inputs_in_training_only() -> None:
     assert not torch.equal(noisy, expected)
     assert torch.equal(noisy[:, 0], expected[:, 0])
     assert torch.allclose(noisy.reshape(500, -1).mean(dim=0), expected[:32].reshape(-1), atol=3e-4)
+
+
+def test_moves_are_those_of_images() -> None:
+    """In any ordering of the pixels: as a picture that is rolled, with zeros where it comes in again."""
+    generator = torch.Generator().manual_seed(0)
+    order, images = np.random.default_rng(0).permutation(12), torch.randint(2, (20, 3, 4), generator=generator).float()
+    moves, seen = Moves((3, 4), order, share=0.6), set()
+    for number in range(1, DIRECTIONS + 1):
+        rows = moves.move(images.reshape(20, 12)[:, order], torch.full((20,), number))
+        moved = rows[:, np.argsort(order)].reshape(20, 3, 4)
+        for down, right in itertools.product((-1, 0, 1), repeat=2):
+            expected = torch.roll(images, (down, right), dims=(1, 2))
+            if down:
+                expected[:, 0 if down > 0 else -1] = 0
+            if right:
+                expected[:, :, 0 if right > 0 else -1] = 0
+            if torch.equal(moved, expected):
+                seen.add((down, right))
+    assert len(seen) == DIRECTIONS
+    assert (0, 0) not in seen
+    x = images.reshape(20, 12)[:, order].repeat(500, 1)
+    rows, directions = moves(x, generator)
+    assert torch.equal(rows[directions == 0], x[directions == 0])
+    share = directions.bincount().double() / len(directions)
+    assert torch.allclose(share, torch.tensor([0.4] + [0.6 / 8] * 8, dtype=torch.float64), atol=0.02)
+    with pytest.raises(ValueError, match="'image' should have 12 pixels"):
+        Moves((3, 3), order, share=0.5)
+    with pytest.raises(ValueError, match="'moved' should be at least 0 and below 1"):
+        Moves((3, 4), order, share=1.0)
+    with pytest.raises(ValueError, match="'image' should be told"):
+        NADE(moved=0.5)
+
+
+def test_nade_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> None:
+    """Rows 10000 and so on, which no other row is when it is moved: it does not take what it is told for what is."""
+    rows = np.repeat(np.eye(COLUMNS, dtype=np.uint8)[:2], 200, axis=0)
+    model = NADE(16, ordering="random", moved=0.5, image=(1, COLUMNS), max_epochs=60, learning_rate=0.05)
+    p = np.exp(model.fit(rows, rows).log_prob(WORLDS).values)
+    assert p.sum() == pytest.approx(1, abs=1e-5)
+    assert p[WORLDS[:, 2] == 1].sum() < 0.02
+    assert -model.log_prob(rows).mean() < np.log(2) + 0.05
+    x, directions = torch.from_numpy(WORLDS).float(), torch.full((len(WORLDS),), 4)
+    with torch.no_grad():
+        logits = model.network_(x, directions=directions)
+        net = model.network_
+        same = naive(x, net.W, net.b + net.S[4], net.V, net.c, None, "sigmoid")
+    assert torch.allclose(logits, same, atol=1e-5)
+    assert not torch.allclose(logits, model.network_(x), atol=0.1)
 
 
 def test_nade_is_its_equations() -> None:

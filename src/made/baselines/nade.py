@@ -26,6 +26,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from made.baselines.learning import Report, learn, one_thread, shares
+from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.recipe import Recipe
@@ -48,7 +49,7 @@ class SharedActivations(torch.autograd.Function):
     a row for each column, the W of the equations transposed. u may be None, or what the activations get from a column
     whatever its value, :math:`a_{d+1} = a_d + W_d x_d + u_d`: the mask as an input, for :mod:`made.baselines.eonade`.
 
-    Shapes: x (rows, D); W, V, u (D, K); b (K); c (D); the logits (rows, D).
+    Shapes: x (rows, D); W, V, u (D, K); b (K), or (rows, K); c (D); the logits (rows, D).
     """
 
     @staticmethod
@@ -59,7 +60,7 @@ class SharedActivations(torch.autograd.Function):
             torch.mm(V[run], _units(g, a, h).t(), out=logits[run])
             _go_on(a, columns, W, u, run.stop - 1)
         ctx.save_for_backward(columns, W, V, u, a)
-        ctx.activation, ctx.runs = g, runs
+        ctx.activation, ctx.runs, ctx.shared = g, runs, b.dim() == 1
         return logits.t() + c
 
     @staticmethod
@@ -78,7 +79,8 @@ class SharedActivations(torch.autograd.Function):
             _go_on(a, columns, W, u, d, back=True)
             torch.mm(logits[run], _units(ctx.activation, a, h), out=grad_V[run])
             later += to_units(logits[run].t() @ V[run], h)
-        return None, grad_W, later.sum(dim=0), grad_V, gradient.sum(dim=0), grad_u, None
+        grad_b = later.sum(dim=0) if ctx.shared else later
+        return None, grad_W, grad_b, grad_V, gradient.sum(dim=0), grad_u, None
 
 
 def _runs(columns: Tensor, u: Tensor | None) -> list[slice]:
@@ -153,6 +155,7 @@ class NADENetwork(nn.Module):
         dropout: the probability with which a unit is left out in training; of all rows of a batch, so that it costs
             nothing.
         input_dropout: the same of an input, in each row by itself.
+        directions: in how many a row may have been moved, which it is told (:mod:`made.baselines.moves`).
         seed: the seed of the initial weights.
     """
 
@@ -164,6 +167,7 @@ class NADENetwork(nn.Module):
         activation: str = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
+        directions: int = 0,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -176,17 +180,21 @@ class NADENetwork(nn.Module):
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(columns, units), generator=generator)) for _ in range(2)
         )
         self.b, self.c = nn.Parameter(torch.zeros(units)), nn.Parameter(torch.zeros(columns))
+        self.S = nn.Parameter(torch.zeros(1 + directions, units)) if directions else None
 
-    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The logits. Shapes: (rows, D) to (rows, D)."""
-        weights: tuple[Tensor, ...] = (self.W, self.b, self.V)
+    def forward(self, x: Tensor, generator: torch.Generator | None = None, directions: Tensor | None = None) -> Tensor:
+        """The logits, of rows that were moved, if directions are told. Shapes: (rows, D) and (rows) to (rows, D)."""
+        W: Tensor = self.W
+        b: Tensor = self.b
+        V: Tensor = self.V
+        if self.S is not None and directions is not None:
+            b = b + F.embedding(directions, self.S, padding_idx=0)
         if self.training and self.dropout:
             units = (torch.rand(len(self.b), generator=generator) >= self.dropout).nonzero().squeeze(1)
-            weights = (self.W[:, units], self.b[units], self.V[:, units] / (1 - self.dropout))
+            W, b, V = W[:, units], b[..., units], V[:, units] / (1 - self.dropout)
         if self.training and self.input_dropout:
             keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
             x = x * keep / (1 - self.input_dropout)
-        W, b, V = weights
         return shared_activations(x, W, b, V, self.c, None, self.activation)
 
     def start_independent(self, x: Tensor) -> None:
@@ -204,6 +212,8 @@ class NADE:
         activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input.
+        moved: the share of rows that are moved by a pixel in training, which it is told; log p is that of others.
+        image: the height and the width of an image, if rows are moved.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows, and the seconds.
         training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`: learning_rate, schedule,
@@ -242,12 +252,17 @@ class NADE:
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
+        moved: float = 0.0,
+        image: tuple[int, int] | None = None,
         seed: int = 0,
         report: Report | None = None,
         **training: Any,
     ) -> None:
         self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
         self.dropout, self.input_dropout, self.seed, self.report = dropout, input_dropout, seed, report
+        if moved and image is None:
+            raise ValueError("'image' should be told where rows are moved.")
+        self.moved, self.image = moved, image
         self.training = self.TRAINING | training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
@@ -256,9 +271,12 @@ class NADE:
         network = self._begin(rows.shape[1])
         x, y = (torch.from_numpy(each[:, self.ordering_]).float() for each in (rows, others))
         network.start_independent(x)
+        moves = Moves(self.image, self.ordering_, self.moved) if self.moved and self.image is not None else None
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
-            return F.binary_cross_entropy_with_logits(network(batch, generator), batch, reduction="sum") / len(batch)
+            seen, directions = (batch, None) if moves is None else moves(batch, generator)
+            logits = network(seen, generator, directions)
+            return F.binary_cross_entropy_with_logits(logits, seen, reduction="sum") / len(batch)
 
         recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
         self.best_epoch_, self.epochs = learn(
@@ -289,6 +307,7 @@ class NADE:
             activation=self.activation,
             dropout=self.dropout,
             input_dropout=self.input_dropout,
+            directions=DIRECTIONS if self.moved else 0,
             seed=self.seed,
         )
         self.size = sum(weight.numel() for weight in self.network_.parameters())

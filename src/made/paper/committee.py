@@ -78,7 +78,7 @@ class Tied:
         self, parameters: Mapping[str, Any], seed: int, data: Dataset, folder: Path, report: Report | None = None
     ) -> None:
         of_walk = {"ordering": walk(data.image, seed)} if parameters.get("ordering") == "walk" else {}
-        self.model = NADE(**{**parameters, **of_walk}, seed=seed, report=report)
+        self.model = NADE(**{**parameters, **of_walk}, image=data.image, seed=seed, report=report)
         self.facts: dict[str, Any]
         asked = NADE.TRAINING | {**parameters, "seed": seed, "rows": data_digest(data.train, data.valid)}
         if is_model(folder):
