@@ -46,9 +46,8 @@ from made.recipe import Recipe
 
 __all__ = ["DBM", "bound", "mean_field"]
 
-FIELDS = 10  # rounds of mean field in learning; they change little after that
+FIELDS = 5  # rounds of mean field in learning; they change little after that
 LONGER = 50  # rounds for what is reported
-PRETRAINING = 0.3  # of all epochs and of all time, for the two RBMs together
 ROWS_AT_A_TIME = 2000
 
 
@@ -58,6 +57,7 @@ class DBM:
     Arguments:
         hidden_sizes: the units of the two layers.
         steps: of Gibbs sampling in an update.
+        pretraining: of all epochs and of all time, the share that the two RBMs have together.
         chains: how many chains estimate log Z.
         temperatures: how many distributions they come through.
         seed: the seed of everything that is random.
@@ -83,26 +83,33 @@ class DBM:
         hidden_sizes: tuple[int, int] = (500, 500),
         *,
         steps: int = 5,
+        pretraining: float = 0.3,
         chains: int = 100,
         temperatures: int = 2000,
         seed: int = 0,
         report: Report | None = None,
         **training: Any,
     ) -> None:
+        if not 0 < pretraining < 1:
+            raise ValueError(f"'pretraining' should be a share above 0 and below 1, not {pretraining}.")
         if len(hidden_sizes) != 2 or any(size < 1 for size in hidden_sizes):
             raise ValueError(f"'hidden_sizes' should be two numbers of units, not {hidden_sizes!r}.")
-        self.hidden_sizes, self.steps, self.chains, self.temperatures = hidden_sizes, steps, chains, temperatures
+        self.hidden_sizes, self.steps, self.pretraining = hidden_sizes, steps, pretraining
+        self.chains, self.temperatures = chains, temperatures
         self.seed, self.report, self.training = seed, report, self.TRAINING | training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Learn two RBMs, then all of it, and keep the epoch that is best on other rows."""
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         self.columns_ = x.shape[1]
-        epochs = round(PRETRAINING / 2 * self.training["max_epochs"])
+        epochs = round(self.pretraining / 2 * self.training["max_epochs"])
         begin, spent = self._pretrained(x, epochs, seconds)
         mean = torch.cat([shares(x), torch.full((self.hidden_sizes[1],), 0.5)])
         self.base_ = mean.logit()
-        network, chains = PairNetwork(mean, self.hidden_sizes[0], begin=begin), Chains(self.steps, persistent=True)
+        network = PairNetwork(mean, self.hidden_sizes[0], begin=begin)
+        # What two RBMs are together may have modes where no row is, which chains that begin at rows would not find.
+        own_draws = draw(begin, self.base_, self.training["batch_size"], temperatures=DRAWING, seed=self.seed)
+        chains = Chains(self.steps, persistent=True, begin=own_draws)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             pair = network.pair()
@@ -114,7 +121,7 @@ class DBM:
             pair = network.fixed()
             return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).most
 
-        left = None if seconds is None else (1 - PRETRAINING) * seconds
+        left = None if seconds is None else (1 - self.pretraining) * seconds
         recipe = Recipe(**(self.training | _ends(self.training["max_epochs"] - 2 * epochs, left)), seed=self.seed)
         self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
         self.epochs, self.pair_ = self.epochs + spent, network.fixed()
@@ -126,7 +133,7 @@ class DBM:
 
     def _pretrained(self, x: Tensor, epochs: int, seconds: float | None) -> tuple[Pair, int]:
         """The pair of two RBMs, one on top of the other, and the epochs that they took."""
-        time = None if seconds is None else PRETRAINING / 2 * seconds
+        time = None if seconds is None else self.pretraining / 2 * seconds
         recipe = Recipe(**(self.training | _ends(epochs, time)), seed=self.seed)
         lower = PairNetwork(shares(x), self.hidden_sizes[0], seed=self.seed)
 

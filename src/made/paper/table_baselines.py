@@ -56,6 +56,7 @@ DARN: dict[str, Sequence[Mapping[str, Any]]] = {
 LARGE = 3_000_000  # entries of the training rows
 ESTIMATED = {"chains": 500, "temperatures": 5000}  # how log Z is
 WIDE_DARN = {"hidden_size": 500, "through": True, "wait": 0.3, "learning_rate": 4e-3, "draws": 1000}
+DBM = {"hidden_sizes": (500, 1000), "max_epochs": 60, "patience": 20, "pretraining": 0.1}
 DBN = {"hidden_sizes": (500,), "max_epochs": 80, "patience": 20, "upper": {"learning_rate": 5e-4, "max_epochs": 20}}
 # By the names of the paper's rows.
 ROWS: dict[str, Baseline] = {
@@ -70,7 +71,7 @@ MNIST_ROWS: dict[str, Baseline] = {
     "RBM (500 h, 25 CD steps)": Baseline(
         "rbm", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
     ),
-    "DBM 2hl": Baseline("dbm", "DBM", {"hidden_sizes": (500, 1000), "max_epochs": 60, "patience": 20} | ESTIMATED, ONE),
+    "DBM 2hl": Baseline("dbm", "DBM", DBM | ESTIMATED, ONE),
     "DBN 2hl": Baseline("dbn", "DBN", DBN | ESTIMATED, ONE),
     "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
     "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
