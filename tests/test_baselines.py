@@ -18,6 +18,7 @@ from made.baselines.made import MaskSampling, OneMask
 from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.nade import NADE, NADENetwork, SharedActivations
 from made.baselines.scikit import Scikit
+from made.baselines.states import logits_by_states
 from made.errors import DataError, QuestionError
 from oracle import chi_square, structured
 
@@ -88,7 +89,7 @@ def test_what_depends_is_learned() -> None:
         assert system.fit(TRAIN, VALID).log_prob(test).mean() > alone + 0.3, name
 
 
-def naive(x, W, b, V, c, u, activation):
+def naive(x, W, b, V, c, u, activation, t=None, width=1):
     """NADE as its equations are written, a hidden layer for each column."""
     units = torch.sigmoid if activation == "sigmoid" else torch.relu
     logits = []
@@ -96,44 +97,82 @@ def naive(x, W, b, V, c, u, activation):
         a = b + x[:, :d] @ W[:d]
         if u is not None:
             a = a + u[:d].sum(dim=0)
+        if t is not None:
+            a = a + t[d // width]
         logits.append(units(a) @ V[d] + c[d])
     return torch.stack(logits, dim=1)
 
 
-@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
-@pytest.mark.parametrize("mask", [False, True])
-@pytest.mark.parametrize("blank", [[], [0], [1, 2], [0, 1, 3], [2, 3, 4], [0, 1, 2, 3, 4]])
-def test_the_backward_pass_of_nade_equals_that_of_autograd(activation, mask, blank) -> None:
-    """Where some columns have no 1 in any row, too."""
-    generator = torch.Generator().manual_seed(0)
-    shapes = {"W": (COLUMNS, 4), "b": (4,), "V": (COLUMNS, 4), "c": (COLUMNS,), "u": (COLUMNS, 4)}
-    x = torch.randint(2, (7, COLUMNS), generator=generator).double()
-    x[:, blank] = 0
+def same_logits_and_gradients(x, shapes, *ways) -> None:
+    """Two ways from weights to logits are the same, and so are their gradients."""
     results = []
-    for apply in (SharedActivations.apply, naive):
-        generator.manual_seed(1)
-        weights = {
-            name: torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
-            for name, shape in shapes.items()
-        }
-        W, b, V, c, u = weights.values()
-        logits = apply(x, W, b, V, c, u if mask else None, activation)
+    for way in ways:
+        generator = torch.Generator().manual_seed(1)
+        weights = [torch.randn(s, generator=generator, dtype=torch.float64).requires_grad_() for s in shapes]
+        logits = way(*weights)
         F.binary_cross_entropy_with_logits(logits, x, reduction="sum").backward()
-        results.append([logits.detach(), *(each.grad for each in (W, b, V, c, *([u] if mask else [])))])
+        results.append([logits.detach(), *(each.grad for each in weights)])
     for ours, theirs in zip(*results, strict=True):
         assert torch.allclose(ours, theirs, rtol=0, atol=1e-12)
 
 
+def bits(rows, columns, share=0.5):
+    return (torch.rand((rows, columns), generator=torch.Generator().manual_seed(0)) < share).double()
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
+def test_the_backward_pass_of_shared_activations_equals_that_of_autograd(activation) -> None:
+    x, shapes = bits(7, COLUMNS), ((COLUMNS, 4), (4,), (COLUMNS, 4), (COLUMNS,), (COLUMNS, 4))
+    same_logits_and_gradients(
+        x, shapes, lambda *w: SharedActivations.apply(x, *w, activation), lambda *w: naive(x, *w, activation)
+    )
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("of_rows", [False, True])
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 16])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_logits_by_states_are_those_of_columns(activation, told, of_rows, width, share) -> None:
+    """Whatever the blocks, where rows have no 1, and where they have nothing else."""
+    columns = 7
+    x, shapes = bits(6, columns, share), ((columns, 4), (6, 4) if of_rows else (4,), (columns, 4), (columns,))
+    x = x * torch.arange(1, 7).unsqueeze(1)  # as inputs are of which some are left out
+    target = x.clamp(max=1)
+
+    def fast(W, b, V, c, t=None):
+        return logits_by_states(x, W, b, V, c, t, activation=activation, width=width)
+
+    def slow(W, b, V, c, t=None):
+        return naive(x, W, b, V, c, None, activation, t, width)
+
+    if told:
+        shapes = (*shapes, (-(-columns // width), 4))
+    same_logits_and_gradients(target, shapes, fast, slow)
+    weights = [torch.randn(s, dtype=torch.float64) for s in shapes]
+    with torch.no_grad():
+        assert torch.allclose(fast(*weights), slow(*weights), rtol=0, atol=1e-12)
+
+
 def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(2, (3, 4), generator=generator).double()
-    shapes = ((4, 3), (3,), (4, 3), (4,))
-    weights = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in shapes]
-    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, None, "sigmoid"), weights)
-    u = torch.randn((4, 3), generator=generator, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, "sigmoid"), [*weights, u])
-    weights[1] = torch.randn((3, 3), generator=generator, dtype=torch.float64, requires_grad=True)  # of each row
-    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, None, "sigmoid"), weights)
+    x, shapes = bits(3, 4), ((4, 3), (3,), (4, 3), (4,), (2, 3))
+    weights = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes]
+    assert torch.autograd.gradcheck(lambda *w: logits_by_states(x, *w, activation="sigmoid", width=2), weights)
+    weights[-1] = torch.randn((4, 3), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, "sigmoid"), weights)
+
+
+@pytest.mark.parametrize("line", [1, 2, 3, 5, 9])
+def test_nade_with_a_bias_for_each_line(line) -> None:
+    """It sums to one, and draws what it finds likely."""
+    model = NADE(8, line=line, ordering="random", max_epochs=3, learning_rate=0.05).fit(TRAIN, VALID)
+    with torch.no_grad():
+        model.network_.T.normal_(generator=torch.Generator().manual_seed(0))
+    p = np.exp(model.log_prob(WORLDS).values)
+    assert p.sum() == pytest.approx(1, abs=1e-5)
+    assert chi_square(model.sample(20_000, seed=1), p) < 5
+    with pytest.raises(ValueError, match="'line' should be a number of columns"):
+        NADE(8, line=-1).fit(TRAIN, VALID)
 
 
 def test_nade_in_an_ordering_that_is_told() -> None:

@@ -8,14 +8,12 @@ r"""NADE, the Neural Autoregressive Distribution Estimator (Larochelle and Murra
 There is a hidden layer for each column, D of them, but the weights are shared: :math:`a_{d+1} = a_d + W_{\cdot,d} x_d`
 is all that is new from one to the next, so that a row costs O(DK) and not O(D^2 K). The gradient is as cheap, walking
 back: :math:`a_d = a_{d+1} - W_{\cdot,d} x_d`, and what a column's weights are to be blamed for is a sum over all later
-columns, which grows by one on each step. Only one (rows, K) table of activations is ever kept. Columns in which no row
-of a batch has a 1 change nothing, and are worked on together.
+columns, which grows by one on each step. :mod:`made.baselines.states` does this for several columns at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -29,38 +27,34 @@ from made.baselines.learning import Report, learn, one_thread, shares
 from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
+from made.baselines.states import ACTIVATIONS, BLOCK, logits_by_states
 from made.recipe import Recipe
 
 __all__ = ["NADE", "NADENetwork", "SharedActivations", "by_columns", "shared_activations"]
 
 ROWS_AT_A_TIME = 200  # whose activations stay in the cache of a processor
 
-# Of each: the units from their activations, and the gradient of activations from that of the units.
-ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
-    "sigmoid": (torch.sigmoid, lambda gradient, h: torch.ops.aten.sigmoid_backward(gradient, h)),
-    "relu": (partial(torch.clamp, min=0), lambda gradient, h: torch.ops.aten.threshold_backward(gradient, h, 0)),
-}
-
 
 class SharedActivations(torch.autograd.Function):
     r"""The logits of all columns, each given those before it, and their gradients, both in O(DK) for a row.
 
     ``SharedActivations.apply(x, W, b, V, c, u, activation)``, with the columns of x in the order of the product. W has
-    a row for each column, the W of the equations transposed. u may be None, or what the activations get from a column
-    whatever its value, :math:`a_{d+1} = a_d + W_d x_d + u_d`: the mask as an input, for :mod:`made.baselines.eonade`.
+    a row for each column, the W of the equations transposed. u is what the activations get from a column whatever its
+    value, :math:`a_{d+1} = a_d + W_d x_d + u_d`: the mask as an input, for :mod:`made.baselines.eonade`. Only one
+    (rows, K) table of activations is ever kept.
 
-    Shapes: x (rows, D); W, V, u (D, K); b (K), or (rows, K); c (D); the logits (rows, D).
+    Shapes: x (rows, D); W, V, u (D, K); b (K); c (D); the logits (rows, D).
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor | None, g: str) -> Tensor:
+    def forward(ctx: Any, x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor, g: str) -> Tensor:
         a, columns = b.expand(len(x), -1).clone(), x.t().contiguous()
-        h, logits, runs = torch.empty_like(a), torch.empty_like(columns), _runs(columns, u)
-        for run in runs:
-            torch.mm(V[run], _units(g, a, h).t(), out=logits[run])
-            _go_on(a, columns, W, u, run.stop - 1)
+        h, logits = torch.empty_like(a), torch.empty_like(columns)
+        for d, column in enumerate(columns):
+            torch.mv(_units(g, a, h), V[d], out=logits[d])
+            a.addr_(column, W[d]).add_(u[d])
         ctx.save_for_backward(columns, W, V, u, a)
-        ctx.activation, ctx.runs, ctx.shared = g, runs, b.dim() == 1
+        ctx.activation = g
         return logits.t() + c
 
     @staticmethod
@@ -69,39 +63,18 @@ class SharedActivations(torch.autograd.Function):
         columns, W, V, u, last = ctx.saved_tensors
         a, logits = last.clone(), gradient.t().contiguous()
         to_units = ACTIVATIONS[ctx.activation][1]
-        grad_W, grad_V, grad_u = torch.zeros_like(W), torch.empty_like(V), None if u is None else torch.empty_like(u)
+        grad_W, grad_V, grad_u = (torch.empty_like(each) for each in (W, V, u))
         h, later = torch.empty_like(a), torch.zeros_like(a)  # the gradient of a, as later columns want it
-        for run in reversed(ctx.runs):
-            d = run.stop - 1
+        for d in reversed(range(len(columns))):
             torch.mv(later.t(), columns[d], out=grad_W[d])
-            if grad_u is not None:
-                torch.sum(later, 0, out=grad_u[d])
-            _go_on(a, columns, W, u, d, back=True)
-            torch.mm(logits[run], _units(ctx.activation, a, h), out=grad_V[run])
-            later += to_units(logits[run].t() @ V[run], h)
-        grad_b = later.sum(dim=0) if ctx.shared else later
-        return None, grad_W, grad_b, grad_V, gradient.sum(dim=0), grad_u, None
+            torch.sum(later, 0, out=grad_u[d])
+            a.addr_(columns[d], W[d], alpha=-1).sub_(u[d])
+            torch.mv(_units(ctx.activation, a, h).t(), logits[d], out=grad_V[d])
+            later += to_units(torch.outer(logits[d], V[d]), h)
+        return None, grad_W, later.sum(dim=0), grad_V, gradient.sum(dim=0), grad_u, None
 
 
-def _runs(columns: Tensor, u: Tensor | None) -> list[slice]:
-    """Columns in a row that have the same hidden layer, because no row has a 1 in them but in the last."""
-    ends = columns.any(dim=1) if u is None else torch.ones(len(columns), dtype=torch.bool)
-    ends[-1] = True
-    stops = (ends.nonzero().squeeze(1) + 1).tolist()
-    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
-
-
-def _go_on(a: Tensor, columns: Tensor, W: Tensor, u: Tensor | None, d: int, *, back: bool = False) -> None:
-    """Activations of the next column, from those of this one; or back again."""
-    sign = -1 if back else 1
-    a.addr_(columns[d], W[d], alpha=sign)
-    if u is not None:
-        a.add_(u[d], alpha=sign)
-
-
-def shared_activations(
-    x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor | None, activation: str
-) -> Tensor:
+def shared_activations(x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor, activation: str) -> Tensor:
     """The logits, as :class:`SharedActivations` has them."""
     logits: Tensor = SharedActivations.apply(x, W, b, V, c, u, activation)  # type: ignore[no-untyped-call]
     return logits
@@ -155,6 +128,7 @@ class NADENetwork(nn.Module):
         dropout: the probability with which a unit is left out in training; of all rows of a batch, so that it costs
             nothing.
         input_dropout: the same of an input, in each row by itself.
+        line: how many columns have a bias of the hidden units for themselves, T, as a line of an image; 0 for none.
         directions: in how many a row may have been moved, which it is told (:mod:`made.baselines.moves`).
         seed: the seed of the initial weights.
     """
@@ -167,6 +141,7 @@ class NADENetwork(nn.Module):
         activation: str = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
+        line: int = 0,
         directions: int = 0,
         seed: int = 0,
     ) -> None:
@@ -174,28 +149,42 @@ class NADENetwork(nn.Module):
         for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
             if not 0 <= share < 1:
                 raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
-        self.activation, self.dropout, self.input_dropout = activation, dropout, input_dropout
+        if line < 0:
+            raise ValueError(f"'line' should be a number of columns, or 0, not {line}.")
+        self.activation, self.dropout, self.input_dropout, self.line = activation, dropout, input_dropout, line
         generator = torch.Generator().manual_seed(seed)
         self.W, self.V = (
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(columns, units), generator=generator)) for _ in range(2)
         )
         self.b, self.c = nn.Parameter(torch.zeros(units)), nn.Parameter(torch.zeros(columns))
         self.S = nn.Parameter(torch.zeros(1 + directions, units)) if directions else None
+        self.T = nn.Parameter(torch.zeros(-(-columns // line), units)) if line else None
 
     def forward(self, x: Tensor, generator: torch.Generator | None = None, directions: Tensor | None = None) -> Tensor:
         """The logits, of rows that were moved, if directions are told. Shapes: (rows, D) and (rows) to (rows, D)."""
         W: Tensor = self.W
         b: Tensor = self.b
         V: Tensor = self.V
+        T: Tensor | None = self.T
         if self.S is not None and directions is not None:
             b = b + F.embedding(directions, self.S, padding_idx=0)
         if self.training and self.dropout:
             units = (torch.rand(len(self.b), generator=generator) >= self.dropout).nonzero().squeeze(1)
             W, b, V = W[:, units], b[..., units], V[:, units] / (1 - self.dropout)
+            T = None if T is None else T[:, units]
         if self.training and self.input_dropout:
             keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
             x = x * keep / (1 - self.input_dropout)
-        return shared_activations(x, W, b, V, self.c, None, self.activation)
+        return logits_by_states(x, W, b, V, self.c, T, activation=self.activation, width=self.line or BLOCK)
+
+    def draw(self, noise: Tensor) -> Tensor:
+        """Rows from uniform numbers, column after column. Shapes: (rows, D) to (rows, D)."""
+        b: Tensor = self.b
+        u: Tensor | None = None
+        if self.T is not None:  # what the activations get from the last column of a line
+            b, u = b + self.T[0], torch.zeros_like(self.W)
+            u[self.line - 1 : -1 : self.line] = self.T.diff(dim=0)
+        return by_columns(self.W, b, self.V, self.c, u, activation=self.activation, noise=noise)[0]
 
     def start_independent(self, x: Tensor) -> None:
         """Let the output biases begin where independent columns have them."""
@@ -212,6 +201,7 @@ class NADE:
         activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input.
+        line: how many columns have a bias of the hidden units for themselves, as a line of an image; 0 for none.
         moved: the share of rows that are moved by a pixel in training, which it is told; log p is that of others.
         image: the height and the width of an image, if rows are moved.
         seed: the seed of everything that is random.
@@ -252,6 +242,7 @@ class NADE:
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
+        line: int = 0,
         moved: float = 0.0,
         image: tuple[int, int] | None = None,
         seed: int = 0,
@@ -259,7 +250,8 @@ class NADE:
         **training: Any,
     ) -> None:
         self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
-        self.dropout, self.input_dropout, self.seed, self.report = dropout, input_dropout, seed, report
+        self.dropout, self.input_dropout, self.line = dropout, input_dropout, line
+        self.seed, self.report = seed, report
         if moved and image is None:
             raise ValueError("'image' should be told where rows are moved.")
         self.moved, self.image = moved, image
@@ -307,6 +299,7 @@ class NADE:
             activation=self.activation,
             dropout=self.dropout,
             input_dropout=self.input_dropout,
+            line=self.line,
             directions=DIRECTIONS if self.moved else 0,
             seed=self.seed,
         )
@@ -321,10 +314,9 @@ class NADE:
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
         """New rows, column after column."""
         count, generator = whole(self, n), torch.Generator().manual_seed(seed)
-        net = self.network_
-        noise = torch.rand(count, self.columns_, generator=generator, dtype=torch.float64).to(net.c.dtype)
+        noise = torch.rand(count, self.columns_, generator=generator, dtype=torch.float64)
         with torch.no_grad():
-            x, _ = by_columns(net.W, net.b, net.V, net.c, activation=net.activation, noise=noise)
+            x = self.network_.draw(noise.to(self.network_.c.dtype))
         drawn = np.empty(x.shape, dtype=np.uint8)
         drawn[:, self.ordering_] = x.numpy()
         return drawn
