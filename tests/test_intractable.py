@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from made import baselines
 from made.baselines import pair as pairs
 from made.baselines.darn import DARN
-from made.baselines.dbm import DBM, bound, mean_field
+from made.baselines.dbm import DBM, _joined, bound, mean_field
 from made.baselines.dbn import DBN
 from made.baselines.pair import Chains, Constant, Pair, PairNetwork, anneal, contrast, draw, log_partition
 from made.baselines.rbm import RBM
@@ -176,6 +176,16 @@ def test_annealing_agrees_with_summation(seed, monkeypatch) -> None:
         assert constant.estimated
         assert 0 < constant.standard_error < 0.1
         assert abs(constant.value - exact) < 3 * constant.standard_error
+
+
+def test_a_dbm_begins_as_the_rbm_below() -> None:
+    """Units that join it with small weights change nothing: the bound is its likelihood."""
+    rbm = random_pair(5, 4, seed=1)
+    joined = Pair(*(each.double() for each in _joined(Pair(*(each.float() for each in rbm)), 3, seed=0)))
+    x = states(5)
+    exact, below = rbm.log_sum(x) - brute(rbm), bound(joined, x, 5) - brute(joined)
+    assert (below <= exact + 1e-3).all()
+    assert torch.allclose(below, exact, atol=2e-3)
 
 
 def test_without_a_way_to_go_annealing_is_importance_sampling() -> None:

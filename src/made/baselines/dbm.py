@@ -10,14 +10,13 @@ no longer known in closed form. A factorial q comes as close as it can (mean fie
     \mu^1 = \sigma(b^1 + (W^1)^T x + W^2 \mu^2), \qquad \mu^2 = \sigma(b^2 + (W^2)^T \mu^1), \qquad
     \log p(x) \ge E_q [\log p^*(x, h^1, h^2)] + H(q) - \log Z,
 
-and is what learning goes up against persistent chains. It begins with two RBMs, one on top of the other, in which the
-input that will come from a layer's missing neighbour is replaced by twice that of the other one.
+and is what learning goes up against persistent chains. First an RBM of columns and :math:`h^1` learns alone. Then
+:math:`h^2` joins it, with weights close to zero: the bound begins as the likelihood of the RBM, and goes on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,7 +32,6 @@ from made.baselines.pair import (
     Chains,
     Pair,
     PairNetwork,
-    contrast,
     draw,
     flip,
     log_partition,
@@ -57,11 +55,12 @@ class DBM:
     Arguments:
         hidden_sizes: the units of the two layers.
         steps: of Gibbs sampling in an update.
-        pretraining: of all epochs and of all time, the share that the two RBMs have together.
+        pretraining: of all epochs and of all time, the share of the RBM that it begins with.
         chains: how many chains estimate log Z.
         temperatures: how many distributions they come through.
         seed: the seed of everything that is random.
         report: called after each epoch, once both layers learn, with its number, the bound of validation rows, seconds.
+        together: what is to differ in training once both layers learn: a lower rate, if the RBM has learned for long.
         training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`.
 
     Attributes:
@@ -83,11 +82,12 @@ class DBM:
         hidden_sizes: tuple[int, int] = (500, 500),
         *,
         steps: int = 5,
-        pretraining: float = 0.3,
+        pretraining: float = 0.5,
         chains: int = 100,
         temperatures: int = 2000,
         seed: int = 0,
         report: Report | None = None,
+        together: Mapping[str, Any] | None = None,
         **training: Any,
     ) -> None:
         if not 0 < pretraining < 1:
@@ -96,20 +96,21 @@ class DBM:
             raise ValueError(f"'hidden_sizes' should be two numbers of units, not {hidden_sizes!r}.")
         self.hidden_sizes, self.steps, self.pretraining = hidden_sizes, steps, pretraining
         self.chains, self.temperatures = chains, temperatures
-        self.seed, self.report, self.training = seed, report, self.TRAINING | training
+        self.seed, self.report = seed, report
+        self.together, self.training = dict(together or {}), self.TRAINING | training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Learn two RBMs, then all of it, and keep the epoch that is best on other rows."""
+        """Learn an RBM, then all of it, and keep the epoch that is best on other rows."""
+        (first, second), epochs = self.hidden_sizes, round(self.pretraining * self.training["max_epochs"])
+        below = self.training | {"max_epochs": max(epochs, 1)}
+        lower = RBM(first, steps=self.steps, chains=2, temperatures=2, seed=self.seed, **below)
+        lower.fit(train, valid, seconds=None if seconds is None else self.pretraining * seconds)
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         self.columns_ = x.shape[1]
-        epochs = round(self.pretraining / 2 * self.training["max_epochs"])
-        begin, spent = self._pretrained(x, epochs, seconds)
-        mean = torch.cat([shares(x), torch.full((self.hidden_sizes[1],), 0.5)])
+        mean = torch.cat([shares(x), torch.full((second,), 0.5)])
         self.base_ = mean.logit()
-        network = PairNetwork(mean, self.hidden_sizes[0], begin=begin)
-        # What two RBMs are together may have modes where no row is, which chains that begin at rows would not find.
-        own_draws = draw(begin, self.base_, self.training["batch_size"], temperatures=DRAWING, seed=self.seed)
-        chains = Chains(self.steps, persistent=True, begin=own_draws)
+        network = PairNetwork(mean, first, begin=_joined(lower.pair_, second, self.seed))
+        chains = Chains(self.steps, persistent=True)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             pair = network.pair()
@@ -121,42 +122,18 @@ class DBM:
             pair = network.fixed()
             return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).most
 
-        left = None if seconds is None else (1 - self.pretraining) * seconds
-        recipe = Recipe(**(self.training | _ends(self.training["max_epochs"] - 2 * epochs, left)), seed=self.seed)
+        left = {
+            "max_epochs": max(self.training["max_epochs"] - epochs, 1),
+            "max_seconds": None if seconds is None else (1 - self.pretraining) * seconds,
+        }
+        recipe = Recipe(**(self.training | left | self.together), seed=self.seed)
         self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
-        self.epochs, self.pair_ = self.epochs + spent, network.fixed()
+        self.epochs, self.pair_ = self.epochs + lower.epochs, network.fixed()
         self.size = sum(weight.numel() for weight in self.pair_)
         self.constant_ = log_partition(
             self.pair_, self.base_, chains=self.chains, temperatures=self.temperatures, seed=self.seed + 1
         )
         return self
-
-    def _pretrained(self, x: Tensor, epochs: int, seconds: float | None) -> tuple[Pair, int]:
-        """The pair of two RBMs, one on top of the other, and the epochs that they took."""
-        time = None if seconds is None else self.pretraining / 2 * seconds
-        recipe = Recipe(**(self.training | _ends(epochs, time)), seed=self.seed)
-        lower = PairNetwork(shares(x), self.hidden_sizes[0], seed=self.seed)
-
-        def twice_below(pair: Pair) -> Pair:
-            return Pair(torch.cat([pair.W, pair.W]), torch.cat([pair.a, pair.a]), pair.b)
-
-        _, first = _learn_pair(
-            lower, twice_below, lambda rows, _: torch.cat([rows, rows], dim=1), x, self.steps, recipe
-        )
-        below = twice_below(lower.fixed())
-        mean = below.given(torch.cat([x, x], dim=1)).mean(dim=0).clamp(1e-3, 1 - 1e-3)
-        upper = PairNetwork(mean, self.hidden_sizes[1], seed=self.seed + 1)
-
-        def twice_above(pair: Pair) -> Pair:
-            return Pair(torch.cat([pair.W, pair.W], dim=1), pair.a, torch.cat([pair.b, pair.b]))
-
-        def hidden(rows: Tensor, generator: torch.Generator) -> Tensor:
-            return flip(below.given(torch.cat([rows, rows], dim=1)), generator)
-
-        _, second = _learn_pair(upper, twice_above, hidden, x, self.steps, recipe)
-        one, two = lower.fixed(), upper.fixed()
-        whole_pair = Pair(torch.cat([one.W, two.W.t()]), torch.cat([one.a, two.b]), (one.b + two.a) / 2)
-        return whole_pair, first + second
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
         """A lower bound of log p of each row: exact but for log Z, which is the same in all of them."""
@@ -170,27 +147,10 @@ class DBM:
         return x[:, : self.columns_].numpy().astype(np.uint8)
 
 
-def _ends(epochs: int, seconds: float | None) -> dict[str, Any]:
-    """When training is to end: not before one epoch."""
-    return {"max_epochs": max(epochs, 1), "max_seconds": seconds}
-
-
-def _learn_pair(
-    network: PairNetwork,
-    twice: Callable[[Pair], Pair],
-    seen: Callable[[Tensor, torch.Generator], Tensor],
-    x: Tensor,
-    steps: int,
-    recipe: Recipe,
-) -> tuple[int, int]:
-    """Contrastive divergence of a pair one side of which is there twice; its last epoch is as good as any."""
-    chains, epoch = Chains(steps, persistent=True), count()
-
-    def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
-        pair, rows = twice(network.pair()), seen(batch, generator)
-        return contrast(pair, rows, chains(pair, rows, generator))
-
-    return learn(network, many(x), loss, lambda: float(next(epoch)), recipe)
+def _joined(rbm: Pair, others: int, seed: int) -> Pair:
+    """An RBM, and so many units more on the side of its columns, with small random weights."""
+    W = 0.01 * torch.randn(others, len(rbm.b), generator=torch.Generator().manual_seed(seed))
+    return Pair(torch.cat([rbm.W, W]), torch.cat([rbm.a, torch.zeros(others)]), rbm.b - W.sum(dim=0) / 2)
 
 
 def mean_field(pair: Pair, x: Tensor, rounds: int) -> tuple[Tensor, Tensor]:

@@ -145,12 +145,12 @@ class Chains:
         steps: how many.
         persistent: whether chains go on where they ended, or begin at the rows.
         growth: in how many updates they become so many, beginning with one.
-        begin: where persistent chains begin, (rows, A); at the first rows, unless told.
     """
 
-    def __init__(self, steps: int, persistent: bool, growth: int = 0, begin: Tensor | None = None) -> None:
+    def __init__(self, steps: int, persistent: bool, growth: int = 0) -> None:
         self.steps, self.persistent, self.growth = steps, persistent, growth
-        self.update, self.last = 0, begin
+        self.update = 0
+        self.last: Tensor | None = None
 
     def __call__(self, pair: Pair, x: Tensor, generator: torch.Generator) -> Tensor:
         """Draws, as many as rows at the most. Shapes: (rows, A) to (rows, A)."""
