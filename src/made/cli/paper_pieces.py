@@ -1,0 +1,117 @@
+"""What the commands of `made paper` share: options, the search that they run, and the table that they print."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from made.cli.common import note, print_json, usage
+
+if TYPE_CHECKING:
+    from made.paper.search import Search
+
+__all__ = [
+    "EPOCHS",
+    "GRID",
+    "RESULTS",
+    "ROWS",
+    "RUNS",
+    "SEED",
+    "Budget",
+    "search_of",
+    "show",
+    "typed",
+    "writable",
+]
+
+
+class Budget(StrEnum):
+    """Which part of the paper's grid is tried."""
+
+    evening = "evening"
+    full = "full"
+
+
+ROWS = Annotated[
+    list[str] | None,
+    typer.Option("--row", help="A row of the table; may be repeated. All unless told.", show_default=False),
+]
+GRID = Annotated[Budget, typer.Option("--grid", help="The paper's full grid, or what fits an evening on two cores.")]
+RESULTS = Annotated[Path, typer.Option("--results", help="The folder for results, as JSON.")]
+RUNS = Annotated[Path, typer.Option("--runs", help="The folder for the models, from which training goes on.")]
+SEED = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="The seed of everything that is random.")]
+EPOCHS = Annotated[
+    int | None, typer.Option("--epochs", min=1, help="The most epochs, if not the grid's.", show_default=False)
+]
+
+
+def typed() -> str:
+    """The command as it was typed."""
+    return shlex.join(["made", *sys.argv[1:]])
+
+
+def writable(folder: Path, option: str) -> None:
+    """Make a folder, before hours of work that could not be kept."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise usage(f"'{option}': cannot write to {folder}: {error.strerror or error}.") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise usage(f"'{option}': cannot write to {folder}: choose another folder, or allow it.")
+
+
+@contextmanager
+def search_of(
+    name: str, results: Path, runs: Path, budget: str, seed: int, as_json: bool, quiet: bool
+) -> Iterator[Search]:
+    """What trains and writes down; stopped, it says how to go on."""
+    from made.paper.record import Record
+    from made.paper.search import Search
+
+    writable(results, "--results")
+    writable(runs, "--runs")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends this as Ctrl-C does
+    try:
+        yield Search(
+            Record(results / f"{name}.json"),
+            runs,
+            command=typed(),
+            seed=seed,
+            budget=budget,
+            verbose=not (quiet or as_json),
+            report=lambda text: note(text, quiet or as_json),
+        )
+    except KeyboardInterrupt as stopped:
+        text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
+        raise KeyboardInterrupt(f"{text} To go on: {typed()}") from None
+
+
+def show(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json(rows)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from made.baselines.protocol import SIGNS
+
+    shown = Table(title="Test negative log-likelihood in nats (lower is better)")
+    named = any(each["config"]["name"] != each["row"] for each in rows)
+    numbers = ("valid", "test", "95 % interval")
+    for name in ("set", "row", *numbers, "masks", *(["configuration"] if named else [])):
+        shown.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+    for each in rows:
+        sign = SIGNS[each.get("kind") or "exact"]
+        nll = [f"{sign}{each[name]:.2f}" for name in ("valid_nll", "test_nll")]
+        cells = (*nll, f"± {each['ci95']:.2f}", str(each["masks"]))
+        shown.add_row(each["dataset"], each["row"], *cells, *([str(each["config"]["name"])] if named else []))
+    Console().print(shown)
