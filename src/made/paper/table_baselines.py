@@ -56,7 +56,13 @@ DARN: dict[str, Sequence[Mapping[str, Any]]] = {
 LARGE = 3_000_000  # entries of the training rows
 ESTIMATED = {"chains": 500, "temperatures": 5000}  # how log Z is
 WIDE_DARN = {"hidden_size": 500, "through": True, "wait": 0.3, "learning_rate": 4e-3, "draws": 1000}
-DBM = {"hidden_sizes": (500, 1000), "max_epochs": 60, "patience": 20, "pretraining": 0.1}
+DBM = {
+    "hidden_sizes": (500, 1000),
+    "max_epochs": 70,
+    "patience": 20,
+    "pretraining": 0.55,
+    "together": {"learning_rate": 1e-3},
+}
 DBN = {"hidden_sizes": (500,), "max_epochs": 150, "patience": 30, "upper": {"learning_rate": 1e-3, "max_epochs": 30}}
 # By the names of the paper's rows.
 ROWS: dict[str, Baseline] = {
