@@ -45,18 +45,20 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "evening": {
         "layers": (1, 2),
         "activation": ("relu", "softplus"),
-        "epsilon": (1e-7, 1e-9),
+        "epsilon": (1e-5, 1e-7, 1e-9),
         "conditioning": (False,),
-        "masks": (1, 16, 32, "unlimited"),
+        "masks": (1, 16, "unlimited"),
     },
 }
-# The one configuration of softplus units that an evening has.
-SOFT = (1, 1, 1e-7)
-# An epsilon of 1e-9 takes five times as many epochs: an evening has them for so few rows, by the number of masks.
-SMALL = {1: 5000}
-SMALLEST = 1000
-# Unlimited masks take thousands: an evening has them for fewer rows than this, and 32 masks instead for others.
+# The one configuration of softplus units that an evening has for one mask: layers and epsilon.
+SOFT = (1, 1e-7)
+# A smaller epsilon takes more epochs, 1e-9 five times as many as 1e-7: an evening has it for so few rows, with
+# one mask and with more.
+SMALL_OF_ONE, SMALL = 5000, 1000
+# Unlimited masks take thousands of epochs: an evening has them for fewer rows than this, and for others one
+# configuration of 16 masks: layers, activation and epsilon.
 FEW = 2000
+MANY = (1, "softplus", 1e-5)
 
 
 def cases(row: str, grid: Literal["full", "evening"], rows: int = 0) -> dict[str, dict[str, Any]]:
@@ -65,6 +67,8 @@ def cases(row: str, grid: Literal["full", "evening"], rows: int = 0) -> dict[str
     Example:
         >>> list(cases("MADE", "evening", rows=16000))
         ['1x500-relu-1e-07-1-mask', '1x500-softplus-1e-07-1-mask', '2x500-relu-1e-07-1-mask']
+        >>> list(cases("MADE mask sampling", "evening", rows=16000))
+        ['1x500-softplus-1e-05-16-masks']
         >>> len(cases("MADE", "full")), len(cases("MADE mask sampling", "full"))
         (24, 96)
     """
@@ -72,11 +76,7 @@ def cases(row: str, grid: Literal["full", "evening"], rows: int = 0) -> dict[str
     for layers, activation, epsilon, conditioning, masks in product(*GRIDS[grid].values()):
         if (masks == 1) != (row == "MADE"):
             continue
-        if grid == "evening" and activation == "softplus" and (masks, layers, epsilon) != SOFT:
-            continue
-        if grid == "evening" and epsilon < 1e-8 and rows > SMALL.get(masks, SMALLEST):
-            continue
-        if grid == "evening" and masks == ("unlimited" if rows >= FEW else 32):
+        if grid == "evening" and not _in_an_evening(layers, activation, epsilon, masks, rows):
             continue
         name = f"{layers}x500-{activation}-{epsilon:.0e}{'-conditioning' if conditioning else ''}-{masks}-mask"
         configurations[name + ("" if masks == 1 else "s")] = PROTOCOL | {
@@ -87,6 +87,14 @@ def cases(row: str, grid: Literal["full", "evening"], rows: int = 0) -> dict[str
             "masks": masks,
         }
     return configurations
+
+
+def _in_an_evening(layers: int, activation: str, epsilon: float, masks: int | str, rows: int) -> bool:
+    if masks != 1 and rows >= FEW:
+        return masks == 16 and (layers, activation, epsilon) == MANY
+    if activation == "softplus" and (masks != 1 or (layers, epsilon) != SOFT):
+        return False
+    return epsilon == 1e-7 or (epsilon == 1e-9 and rows <= (SMALL_OF_ONE if masks == 1 else SMALL))
 
 
 def make(search: Search, data: Dataset, rows: tuple[str, ...] = ROWS) -> list[dict[str, Any]]:
