@@ -65,7 +65,7 @@ def blocks(x: Tensor, width: int) -> Iterator[Block]:
     many = number[:, :, -1] + 1  # (blocks, rows)
     first = many.cumsum(dim=1) - many
     of = torch.repeat_interleave(many.reshape(-1))  # the block and row of each state
-    own = torch.arange(len(of)) - (many.reshape(-1).cumsum(0) - many.reshape(-1))[of]  # its number in these
+    own = torch.arange(len(of), device=x.device) - (many.reshape(-1).cumsum(0) - many.reshape(-1))[of]  # in these
     before = cut.reshape(-1, width)[of] * (number.reshape(-1, width)[of] < own.unsqueeze(1))
     sizes = many.sum(dim=1).tolist()
     parts = zip(cut, (of % rows).split(sizes), before.split(sizes), first.unsqueeze(2) + number, strict=True)
