@@ -178,14 +178,36 @@ def test_annealing_agrees_with_summation(seed, monkeypatch) -> None:
         assert abs(constant.value - exact) < 3 * constant.standard_error
 
 
-def test_a_dbm_begins_as_the_rbm_below() -> None:
-    """Units that join it with small weights change nothing: the bound is its likelihood."""
+@pytest.mark.parametrize("others", [3, 300])
+def test_a_dbm_begins_as_the_rbm_below(others) -> None:
+    """Units that join it with small weights change nothing: the bound is its likelihood, however many they are."""
     rbm = random_pair(5, 4, seed=1)
-    joined = Pair(*(each.double() for each in _joined(Pair(*(each.float() for each in rbm)), 3, seed=0)))
-    x = states(5)
-    exact, below = rbm.log_sum(x) - brute(rbm), bound(joined, x, 5) - brute(joined)
-    assert (below <= exact + 1e-3).all()
-    assert torch.allclose(below, exact, atol=2e-3)
+    joined, x = _joined(Pair(*(each.float() for each in rbm)), others, seed=0).double(), states(5)
+    every = states(4).double()  # log Z by all states of the first layer
+    log_z = joined.turned().log_sum(every).logsumexp(dim=0)
+    exact, below = rbm.log_sum(x) - brute(rbm), bound(joined, x, 5) - log_z
+    assert torch.allclose(below, exact, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        lambda: DBM((4, 3), max_epochs=4, learning_rate=0.03, together={"learning_rate": 3.0}),
+        lambda: DBN((4,), max_epochs=2, learning_rate=0.03, upper={"learning_rate": 3.0}, draws=400),
+    ],
+)
+def test_what_learns_nothing_more_stays_an_rbm(deep) -> None:
+    """At a rate that spoils everything, the upper layers keep what they began with."""
+    rbm = RBM(4, max_epochs=2, learning_rate=0.03).fit(TRAIN, VALID)
+    assert -deep().fit(TRAIN, VALID).log_prob(VALID).mean() == pytest.approx(-rbm.log_prob(VALID).mean(), abs=0.05)
+
+
+def test_all_epochs_are_reported() -> None:
+    for system in (DBM((4, 3), max_epochs=4, pretraining=0.5), DBN((4,), max_epochs=2)):
+        seen = []
+        system.report = lambda epoch, score, seconds, seen=seen: seen.append(epoch)
+        system.fit(TRAIN, VALID)
+        assert seen == [0, 1, 0, 1]
 
 
 def test_without_a_way_to_go_annealing_is_importance_sampling() -> None:

@@ -47,7 +47,8 @@ class DBN:
         chains: how many chains estimate log Z.
         temperatures: how many distributions they come through.
         seed: the seed of everything that is random.
-        report: called after each epoch of the upper layers, with its number, the bound of validation rows, the seconds.
+        report: called after each epoch, of the RBM and of the upper layers, with its number, what is known of the
+            likelihood of validation rows, and the seconds.
         upper: what is to differ in the training of the upper layers; a lower rate, if they begin as the RBM below.
         training: what is to differ in the training of :class:`made.baselines.rbm.RBM`, of both.
 
@@ -85,7 +86,14 @@ class DBN:
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Learn from the bottom up, each time keeping the epoch that is best on other rows."""
-        lower = RBM(self.hidden_sizes[0], steps=self.steps, chains=2, temperatures=2, seed=self.seed, **self.training)
+        below: dict[str, Any] = {
+            "steps": self.steps,
+            "chains": 2,
+            "temperatures": 2,
+            "seed": self.seed,
+            "report": self.report,
+        }
+        lower = RBM(self.hidden_sizes[0], **below, **self.training)
         lower.fit(train, valid, seconds=None if seconds is None else LOWER_SHARE * seconds)
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         self.lower_, self.columns_ = lower, x.shape[1]

@@ -134,8 +134,8 @@ class PairNetwork(nn.Module):
         return Pair(self.W, self.b_x - self.W @ self.n, self.b_y - self.m @ self.W)
 
     def fixed(self) -> Pair:
-        """As it is now."""
-        return self.pair().detach()
+        """As it is now, whatever becomes of the network."""
+        return Pair(*(each.detach().clone() for each in self.pair()))
 
 
 class Chains:

@@ -37,7 +37,7 @@ class Search:
         seed: the seed of all that is random.
         budget: which part of the grid is tried, in a word.
         verbose: whether to show a bar for each training.
-        report: called with a sentence after each configuration.
+        report: called with a sentence after each configuration, and, if verbose, after each epoch of a baseline.
     """
 
     record: Record
@@ -115,7 +115,7 @@ class Search:
         """What a baseline is to call after each epoch, if someone is there to read it."""
 
         def report(epoch: int, score: float, seconds: float) -> None:
-            self.report(f"{what}: epoch {epoch + 1}, valid NLL {-score:.3f}, {seconds:.0f} s.")
+            self.report(f"{what}: epoch {epoch + 1}, valid {-score:.3f}, {seconds:.0f} s.")
 
         return report if self.verbose else None
 

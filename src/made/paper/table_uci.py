@@ -55,8 +55,8 @@ SOFT = (1, 1e-7)
 # A smaller epsilon takes more epochs, 1e-9 five times as many as 1e-7: an evening has it for so few rows, with
 # one mask and with more.
 SMALL_OF_ONE, SMALL = 5000, 1000
-# Unlimited masks take thousands of epochs: an evening has them for fewer rows than this, and for others one
-# configuration of 16 masks: layers, activation and epsilon.
+# Unlimited masks take thousands of epochs, and 16 hundreds: for this many rows an evening has no more than one
+# configuration of 16 masks, at the fastest epsilon: layers, activation and epsilon.
 FEW = 2000
 MANY = (1, "softplus", 1e-5)
 
