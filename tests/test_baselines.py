@@ -16,7 +16,7 @@ from made.baselines.eonade import EoNADE, OrderlessNetwork, agnostic_loss, rando
 from made.baselines.fvsbn import FVSBN
 from made.baselines.made import MaskSampling, OneMask
 from made.baselines.moves import DIRECTIONS, Moves
-from made.baselines.nade import NADE, NADENetwork, SharedActivations
+from made.baselines.nade import NADE, NADENetwork, by_columns
 from made.baselines.scikit import Scikit
 from made.baselines.states import logits_by_states
 from made.errors import DataError, QuestionError
@@ -121,14 +121,6 @@ def bits(rows, columns, share=0.5):
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu"])
-def test_the_backward_pass_of_shared_activations_equals_that_of_autograd(activation) -> None:
-    x, shapes = bits(7, COLUMNS), ((COLUMNS, 4), (4,), (COLUMNS, 4), (COLUMNS,), (COLUMNS, 4))
-    same_logits_and_gradients(
-        x, shapes, lambda *w: SharedActivations.apply(x, *w, activation), lambda *w: naive(x, *w, activation)
-    )
-
-
-@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
 @pytest.mark.parametrize("told", [False, True])
 @pytest.mark.parametrize("of_rows", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 16])
@@ -158,8 +150,6 @@ def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
     x, shapes = bits(3, 4), ((4, 3), (3,), (4, 3), (4,), (2, 3))
     weights = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes]
     assert torch.autograd.gradcheck(lambda *w: logits_by_states(x, *w, activation="sigmoid", width=2), weights)
-    weights[-1] = torch.randn((4, 3), dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *w: SharedActivations.apply(x, *w, "sigmoid"), weights)
 
 
 @pytest.mark.parametrize("line", [1, 2, 3, 5, 9])
@@ -167,7 +157,7 @@ def test_nade_with_a_bias_for_each_line(line) -> None:
     """It sums to one, and draws what it finds likely."""
     model = NADE(8, line=line, ordering="random", max_epochs=3, learning_rate=0.05).fit(TRAIN, VALID)
     with torch.no_grad():
-        model.network_.T.normal_(generator=torch.Generator().manual_seed(0))
+        model.network_.b_line.normal_(generator=torch.Generator().manual_seed(0))
     p = np.exp(model.log_prob(WORLDS).values)
     assert p.sum() == pytest.approx(1, abs=1e-5)
     assert chi_square(model.sample(20_000, seed=1), p) < 5
@@ -186,6 +176,37 @@ def test_nade_in_an_ordering_that_is_told() -> None:
         NADE(6, ordering="walk").fit(TRAIN, VALID)
     with pytest.raises(ValueError, match="'input_dropout' should be at least 0"):
         NADE(6, input_dropout=1.0).fit(TRAIN, VALID)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
+@pytest.mark.parametrize("mask", [False, True])
+def test_one_column_after_the_other_is_nade(activation, mask) -> None:
+    x, shapes = bits(7, COLUMNS), ((COLUMNS, 4), (4,), (COLUMNS, 4), (COLUMNS,), (COLUMNS, 4))
+    *weights, u = (torch.randn(shape, dtype=torch.float64) for shape in shapes)
+    u = u if mask else None
+    values, logits = by_columns(*weights, u, activation=activation, values=x)
+    assert torch.equal(values, x)
+    assert torch.allclose(logits, naive(x, *weights, u, activation), rtol=0, atol=1e-12)
+
+
+def test_nade_leaves_out_units_in_training_only() -> None:
+    """The same ones for all rows, of all parameters; the others weigh more."""
+    network, x = NADENetwork(COLUMNS, 40, dropout=0.3, line=2, directions=DIRECTIONS, seed=1), bits(9, COLUMNS).float()
+    directions = torch.arange(9)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.normal_(generator=torch.Generator().manual_seed(weight.numel()))
+        keep = torch.rand(40, generator=torch.Generator().manual_seed(3)) >= 0.3
+        told = network.b + torch.cat([torch.zeros(1, 40), network.b_moved])[directions]
+        for share, chosen in ((0.3, keep), (0.0, torch.ones(40, dtype=torch.bool))):
+            network.train(share > 0)
+            found = network(x, torch.Generator().manual_seed(3), directions)
+            V = network.V[:, chosen] / (1 - share)
+            parts = (network.W[:, chosen], told[:, chosen], V, network.c, None, "sigmoid", network.b_line[:, chosen], 2)
+            assert torch.allclose(found, naive(x, *parts), atol=1e-4)
+    assert 0 < keep.sum() < 40
+    with pytest.raises(ValueError, match="'directions' should be left out"):
+        NADENetwork(COLUMNS, 4)(x, directions=directions)
 
 
 def test_nade_leaves_out_inputs_in_training_only() -> None:
@@ -234,7 +255,7 @@ def test_moves_are_those_of_images() -> None:
 
 
 def test_nade_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> None:
-    """Rows 10000 and so on, which no other row is when it is moved: it does not take what it is told for what is."""
+    """Rows 10000 and 01000: 00100, which the second becomes when it is moved, is not taken for likely."""
     rows = np.repeat(np.eye(COLUMNS, dtype=np.uint8)[:2], 200, axis=0)
     model = NADE(16, ordering="random", moved=0.5, image=(1, COLUMNS), max_epochs=60, learning_rate=0.05)
     p = np.exp(model.fit(rows, rows).log_prob(WORLDS).values)
@@ -245,7 +266,7 @@ def test_nade_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> N
     with torch.no_grad():
         logits = model.network_(x, directions=directions)
         net = model.network_
-        same = naive(x, net.W, net.b + net.S[4], net.V, net.c, None, "sigmoid")
+        same = naive(x, net.W, net.b + net.b_moved[3], net.V, net.c, None, "sigmoid")
     assert torch.allclose(logits, same, atol=1e-5)
     assert not torch.allclose(logits, model.network_(x), atol=0.1)
 

@@ -20,7 +20,7 @@ one to the next: one hidden layer costs what NADE does, O(DK), and the second on
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from made.baselines.learning import Report, learn, one_thread, repeated, shares
-from made.baselines.nade import ROWS_AT_A_TIME, by_columns, shared_activations
+from made.baselines.nade import ROWS_AT_A_TIME, by_columns
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.columns import LEAST_DEVIATION
@@ -107,12 +107,9 @@ class OrderlessNetwork(nn.Module):
     def log_prob(self, x: Tensor, ordering: Tensor) -> Tensor:
         """log p of rows in one ordering, columns as they come in it. Shapes: (rows, D), (D) to (rows), in float64."""
         x, parts = x[:, ordering], []
-        W, b, V, c, U = self._ordered(ordering)
+        weights, deeper = self._ordered(ordering), self._deeper()
         for some in x.split(2000 if self.deep else ROWS_AT_A_TIME):
-            if self.deep:
-                _, logits = by_columns(W, b, V, c, U, values=some, activation=self.activation, deeper=self._second)
-            else:
-                logits = shared_activations(some, W, b, V, c, U, self.activation)
+            _, logits = by_columns(*weights, values=some, activation=self.activation, deeper=deeper)
             parts.append(
                 -F.binary_cross_entropy_with_logits(logits, some, reduction="none").sum(1, dtype=torch.float64)
             )
@@ -120,9 +117,11 @@ class OrderlessNetwork(nn.Module):
 
     def draw(self, noise: Tensor, ordering: Tensor) -> Tensor:
         """Rows of one ordering from uniform numbers. Shapes: (rows, D), (D) to (rows, D)."""
-        deeper = self._second if self.deep else lambda h: h
-        x, _ = by_columns(*self._ordered(ordering), activation=self.activation, noise=noise, deeper=deeper)
+        x, _ = by_columns(*self._ordered(ordering), activation=self.activation, noise=noise, deeper=self._deeper())
         return x[:, ordering.argsort()]
+
+    def _deeper(self) -> Callable[[Tensor], Tensor]:
+        return self._second if self.deep else lambda h: h
 
     def _ordered(self, ordering: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         W = self.W / self.scale.unsqueeze(1)

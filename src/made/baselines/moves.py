@@ -54,4 +54,4 @@ class Moves:
 
     def move(self, x: Tensor, directions: Tensor) -> Tensor:
         """Rows, each moved as it is told. Shapes: (rows, D) and (rows) to (rows, D)."""
-        return F.pad(x, (0, 1)).gather(1, self.sources[directions])
+        return F.pad(x, (0, 1)).gather(1, self.sources.to(x.device)[directions])

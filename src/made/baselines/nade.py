@@ -6,9 +6,8 @@ r"""NADE, the Neural Autoregressive Distribution Estimator (Larochelle and Murra
     p(x_d = 1 \mid x_{<d}) &= \sigma(c_d + V_d \, h_d)
 
 There is a hidden layer for each column, D of them, but the weights are shared: :math:`a_{d+1} = a_d + W_{\cdot,d} x_d`
-is all that is new from one to the next, so that a row costs O(DK) and not O(D^2 K). The gradient is as cheap, walking
-back: :math:`a_d = a_{d+1} - W_{\cdot,d} x_d`, and what a column's weights are to be blamed for is a sum over all later
-columns, which grows by one on each step. :mod:`made.baselines.states` does this for several columns at a time.
+is all that is new from one to the next, so that a row costs O(DK) and not O(D^2 K). :func:`by_columns` takes one column
+after the other, :mod:`made.baselines.states` several at a time, and back for the gradient.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from made.baselines.learning import Report, learn, one_thread, shares
@@ -30,58 +28,9 @@ from made.baselines.rows import asked, learned, whole
 from made.baselines.states import ACTIVATIONS, BLOCK, logits_by_states
 from made.recipe import Recipe
 
-__all__ = ["NADE", "NADENetwork", "SharedActivations", "by_columns", "shared_activations"]
+__all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "by_columns"]
 
-ROWS_AT_A_TIME = 200  # whose activations stay in the cache of a processor
-
-
-class SharedActivations(torch.autograd.Function):
-    r"""The logits of all columns, each given those before it, and their gradients, both in O(DK) for a row.
-
-    ``SharedActivations.apply(x, W, b, V, c, u, activation)``, with the columns of x in the order of the product. W has
-    a row for each column, the W of the equations transposed. u is what the activations get from a column whatever its
-    value, :math:`a_{d+1} = a_d + W_d x_d + u_d`: the mask as an input, for :mod:`made.baselines.eonade`. Only one
-    (rows, K) table of activations is ever kept.
-
-    Shapes: x (rows, D); W, V, u (D, K); b (K); c (D); the logits (rows, D).
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor, g: str) -> Tensor:
-        a, columns = b.expand(len(x), -1).clone(), x.t().contiguous()
-        h, logits = torch.empty_like(a), torch.empty_like(columns)
-        for d, column in enumerate(columns):
-            torch.mv(_units(g, a, h), V[d], out=logits[d])
-            a.addr_(column, W[d]).add_(u[d])
-        ctx.save_for_backward(columns, W, V, u, a)
-        ctx.activation = g
-        return logits.t() + c
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        columns, W, V, u, last = ctx.saved_tensors
-        a, logits = last.clone(), gradient.t().contiguous()
-        to_units = ACTIVATIONS[ctx.activation][1]
-        grad_W, grad_V, grad_u = (torch.empty_like(each) for each in (W, V, u))
-        h, later = torch.empty_like(a), torch.zeros_like(a)  # the gradient of a, as later columns want it
-        for d in reversed(range(len(columns))):
-            torch.mv(later.t(), columns[d], out=grad_W[d])
-            torch.sum(later, 0, out=grad_u[d])
-            a.addr_(columns[d], W[d], alpha=-1).sub_(u[d])
-            torch.mv(_units(ctx.activation, a, h).t(), logits[d], out=grad_V[d])
-            later += to_units(torch.outer(logits[d], V[d]), h)
-        return None, grad_W, later.sum(dim=0), grad_V, gradient.sum(dim=0), grad_u, None
-
-
-def shared_activations(x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, u: Tensor, activation: str) -> Tensor:
-    """The logits, as :class:`SharedActivations` has them."""
-    logits: Tensor = SharedActivations.apply(x, W, b, V, c, u, activation)  # type: ignore[no-untyped-call]
-    return logits
-
-
-def _units(activation: str, a: Tensor, out: Tensor | None = None) -> Tensor:
-    return ACTIVATIONS[activation][0](a, out=out)
+ROWS_AT_A_TIME = 200  # whose activations in one column stay in the cache of a processor
 
 
 def by_columns(
@@ -99,7 +48,11 @@ def by_columns(
     """One column after the other, each in its turn given or drawn: the rows and their logits, (rows, D) both.
 
     Arguments:
-        W, b, V, c, u, activation: as in :class:`SharedActivations`.
+        W, b, V, c: the parameters, in the order of the product: W and V (D, K), W the transpose of that of the
+            equations, b (K), c (D).
+        u: what the activations get from a column whatever its value, (D, K), :math:`a_{d+1} = a_d + W_d x_d + u_d`; or
+            None.
+        activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
         values: the rows, (rows, D); or else
         noise: uniform numbers to draw them with, (rows, D).
         deeper: what becomes of the hidden units before they meet V: further layers.
@@ -107,9 +60,9 @@ def by_columns(
     given = values if values is not None else noise
     assert given is not None
     a, columns = b.expand(len(given), -1).clone(), given.t().contiguous()
-    logits = torch.empty_like(columns)
+    logits, units = torch.empty_like(columns), ACTIVATIONS[activation][0]
     for d, column in enumerate(columns):
-        logits[d] = deeper(_units(activation, a)) @ V[d] + c[d]
+        logits[d] = deeper(units(a)) @ V[d] + c[d]
         if values is None:
             column.copy_(column < logits[d].sigmoid())
         a.addr_(column, W[d])
@@ -128,7 +81,7 @@ class NADENetwork(nn.Module):
         dropout: the probability with which a unit is left out in training; of all rows of a batch, so that it costs
             nothing.
         input_dropout: the same of an input, in each row by itself.
-        line: how many columns have a bias of the hidden units for themselves, T, as a line of an image; 0 for none.
+        line: how many columns have a bias of the hidden units for themselves, as a line of an image; 0 for none.
         directions: in how many a row may have been moved, which it is told (:mod:`made.baselines.moves`).
         seed: the seed of the initial weights.
     """
@@ -157,33 +110,35 @@ class NADENetwork(nn.Module):
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(columns, units), generator=generator)) for _ in range(2)
         )
         self.b, self.c = nn.Parameter(torch.zeros(units)), nn.Parameter(torch.zeros(columns))
-        self.S = nn.Parameter(torch.zeros(1 + directions, units)) if directions else None
-        self.T = nn.Parameter(torch.zeros(-(-columns // line), units)) if line else None
+        self.b_moved = nn.Parameter(torch.zeros(directions, units)) if directions else None
+        self.b_line = nn.Parameter(torch.zeros(-(-columns // line), units)) if line else None
 
     def forward(self, x: Tensor, generator: torch.Generator | None = None, directions: Tensor | None = None) -> Tensor:
         """The logits, of rows that were moved, if directions are told. Shapes: (rows, D) and (rows) to (rows, D)."""
         W: Tensor = self.W
         b: Tensor = self.b
         V: Tensor = self.V
-        T: Tensor | None = self.T
-        if self.S is not None and directions is not None:
-            b = b + F.embedding(directions, self.S, padding_idx=0)
+        b_line: Tensor | None = self.b_line
+        if directions is not None:
+            if self.b_moved is None:
+                raise ValueError("'directions' should be left out: this network was not made for rows that were moved.")
+            b = b + F.embedding(directions, F.pad(self.b_moved, (0, 0, 1, 0)))
         if self.training and self.dropout:
             units = (torch.rand(len(self.b), generator=generator) >= self.dropout).nonzero().squeeze(1)
             W, b, V = W[:, units], b[..., units], V[:, units] / (1 - self.dropout)
-            T = None if T is None else T[:, units]
+            b_line = None if b_line is None else b_line[:, units]
         if self.training and self.input_dropout:
             keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
             x = x * keep / (1 - self.input_dropout)
-        return logits_by_states(x, W, b, V, self.c, T, activation=self.activation, width=self.line or BLOCK)
+        return logits_by_states(x, W, b, V, self.c, b_line, activation=self.activation, width=self.line or BLOCK)
 
     def draw(self, noise: Tensor) -> Tensor:
         """Rows from uniform numbers, column after column. Shapes: (rows, D) to (rows, D)."""
         b: Tensor = self.b
         u: Tensor | None = None
-        if self.T is not None:  # what the activations get from the last column of a line
-            b, u = b + self.T[0], torch.zeros_like(self.W)
-            u[self.line - 1 : -1 : self.line] = self.T.diff(dim=0)
+        if self.b_line is not None:  # what the activations get from the last column of a line
+            b, u = b + self.b_line[0], torch.zeros_like(self.W)
+            u[self.line - 1 : -1 : self.line] = self.b_line.diff(dim=0)
         return by_columns(self.W, b, self.V, self.c, u, activation=self.activation, noise=noise)[0]
 
     def start_independent(self, x: Tensor) -> None:

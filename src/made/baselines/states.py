@@ -6,7 +6,8 @@ The columns are cut into blocks; in each, the states of all rows are worked on t
 .. math:: a_s = a_{block} + W_{block} x_{< s}, \quad \text{logits}_s = V_{block} \, g(a_s),
 
 two matrix products, of which every column takes what its own state of the row says. This costs more multiply-adds than
-one column after the other, and is faster: there are fewer hidden units to work out, and no small steps.
+one column after the other, and is faster where ones are few: there are fewer hidden units to work out, and no small
+steps. For the gradient the hidden layers of all states are kept.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def logits_by_states(
 
     Arguments:
         x: the rows, with their columns in the order of the product; what is 0 changes nothing.
-        W, b, V, c: as in :class:`made.baselines.nade.SharedActivations`.
+        W, b, V, c: as in :func:`made.baselines.nade.by_columns`; b may be another one for each row.
         t: what activations get in each block, whatever the row: they know how far it is.
         activation: g, ``"sigmoid"`` or ``"relu"``.
         width: how many columns are a block.
