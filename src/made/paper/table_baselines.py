@@ -63,7 +63,7 @@ DBM = {
     "pretraining": 0.55,
     "together": {"learning_rate": 1e-3},
 }
-DBN = {"hidden_sizes": (500,), "max_epochs": 150, "patience": 30, "upper": {"learning_rate": 1e-3, "max_epochs": 30}}
+DBN = {"hidden_sizes": (500,), "max_epochs": 150, "patience": 30, "upper": {"learning_rate": 2e-4, "max_epochs": 20}}
 # By the names of the paper's rows.
 ROWS: dict[str, Baseline] = {
     "MoBernoullis": Baseline("bernoulli", "BernoulliMixture", {}, ONE),
