@@ -86,14 +86,8 @@ class DBN:
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Learn from the bottom up, each time keeping the epoch that is best on other rows."""
-        below: dict[str, Any] = {
-            "steps": self.steps,
-            "chains": 2,
-            "temperatures": 2,
-            "seed": self.seed,
-            "report": self.report,
-        }
-        lower = RBM(self.hidden_sizes[0], **below, **self.training)
+        how = self.training | {"chains": 2, "temperatures": 2, "seed": self.seed, "report": self.report}
+        lower = RBM(self.hidden_sizes[0], steps=self.steps, **how)
         lower.fit(train, valid, seconds=None if seconds is None else LOWER_SHARE * seconds)
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         self.lower_, self.columns_ = lower, x.shape[1]
