@@ -58,10 +58,10 @@ ESTIMATED = {"chains": 500, "temperatures": 5000}  # how log Z is
 WIDE_DARN = {"hidden_size": 500, "through": True, "wait": 0.3, "learning_rate": 4e-3, "draws": 1000}
 DBM = {
     "hidden_sizes": (500, 1000),
-    "max_epochs": 70,
-    "patience": 20,
-    "pretraining": 0.55,
-    "together": {"learning_rate": 1e-3},
+    "max_epochs": 150,
+    "patience": 30,
+    "pretraining": 0.73,
+    "together": {"learning_rate": 5e-4},
 }
 DBN = {"hidden_sizes": (500,), "max_epochs": 150, "patience": 30, "upper": {"learning_rate": 2e-4, "max_epochs": 20}}
 # By the names of the paper's rows.
