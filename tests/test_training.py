@@ -250,13 +250,17 @@ def test_the_learning_rate_follows_its_schedule(schedule) -> None:
     assert [epoch.learning_rate for epoch in history] == pytest.approx(expected[schedule])
 
 
-def test_many_masks_choose_among_the_best_epochs() -> None:
-    network = Network(6, Connectivities(6, (30,), masks=None), conditioning=True)
+@pytest.mark.parametrize("masks", [None, 8])
+def test_many_masks_choose_among_the_best_epochs(masks) -> None:
+    network = Network(6, Connectivities(6, (30,), masks=masks), conditioning=True)
     recipe = Recipe(validation_masks=1, evaluation_masks=8, max_epochs=8, batch_size=50, learning_rate=0.05)
     trainer = Trainer(network, COPIES[:200], COPIES[300:], recipe)
     trainer.run()
     assert len(trainer.best) == 3
     assert [nll for nll, _ in trainer.state.finalists] == sorted(epoch.valid_nll for epoch in trainer.state.history)[:3]
+    trainer._load(trainer.best[0])
+    network.eval()
+    assert trainer.state.finalists[0][0] == pytest.approx(-log_prob(network, COPIES[300:], masks=[0]).mean().item())
     nll = trainer.choose()
     assert nll == pytest.approx(-log_prob(network, COPIES[300:], masks=8).mean().item(), abs=1e-6)
     for number in range(3):

@@ -103,8 +103,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         max_seconds: the most seconds of training, looked at after each epoch; a schedule comes to its end with them.
         patience: the look-ahead: training ends after this many epochs without progress.
         validation_fraction: the share of rows set apart to choose the epoch, if ``fit`` gets no ``X_valid``; 0: none.
-        validation_masks: how many masks an unlimited model averages after each epoch.
-        evaluation_masks: how many it averages in every answer; samples are drawn from the same ones.
+        validation_masks: how many masks are averaged after each epoch, of an unlimited model or of a longer list.
+        evaluation_masks: how many an unlimited model averages in every answer; samples are drawn from the same ones.
         columns: the kinds of the columns, ``"auto"``, or a kind (``"binary"``, ``"categorical"``, ``"numeric"``,
             ``"real"``, ``"drop"``, or a list of values in order) for each, or for some of them by name.
         missing: what an empty entry is: ``"unobserved"``, about which nothing is said, or a ``"category"``, a value

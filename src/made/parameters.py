@@ -71,7 +71,9 @@ TRAINING = {
     "mask_for": Parameter("update", "choice", "What gets a mask of its own.", ("update", "row")),
     "questions": Parameter(0.5, "float", "The share of an any-order model's updates with random holes and givens."),
     "segments": Parameter("auto", "auto", "Segments of an ordering, a pass for each; auto: a column each, if few."),
-    "validation_masks": Parameter(4, "int", "Masks that an unlimited model averages after each epoch."),
+    "validation_masks": Parameter(
+        4, "int", "Masks that are averaged after each epoch, of an unlimited model or a longer list."
+    ),
     "evaluation_masks": Parameter(16, "int", "Masks that an unlimited model averages in every answer."),
 }
 

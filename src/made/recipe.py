@@ -60,8 +60,9 @@ class Recipe:
         segments: into how many segments an any-order model will cut an ordering when it is asked (see
             :func:`made.log_prob`). With more than one, updates show each row a random part of itself, and ask for all
             the rest.
-        validation_masks: how many masks an unlimited model averages after each epoch.
-        evaluation_masks: how many it averages at the end, to choose among its best epochs.
+        validation_masks: how many masks are averaged after each epoch, of an unlimited model or of a longer list.
+        evaluation_masks: how many an unlimited model averages at the end, to choose among its best epochs; a list is
+            averaged in full.
         seed: the seed of the order of rows, of questions and of dropout.
     """
 

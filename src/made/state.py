@@ -11,7 +11,7 @@ from torch import Tensor
 
 __all__ = ["FINALISTS", "Epoch", "State"]
 
-FINALISTS = 3  # of an unlimited model, the best epochs by few masks, among which many masks choose
+FINALISTS = 3  # the best epochs by few masks, among which many masks choose
 
 
 @dataclass(frozen=True)

@@ -294,12 +294,11 @@ class Trainer:
                 raise self._diverged("the likelihood of the validation rows")
             best_before = state.finalists[0][0] if state.finalists else math.inf
             state.waited = 0 if nll < best_before else state.waited + 1
-            many = self.network.connectivities.masks is None and not self.network.connectivities.single
-            place = sum(other <= nll for other, _ in state.finalists)
-            if place < (FINALISTS if many else 1):
+            place, most = sum(other <= nll for other, _ in state.finalists), FINALISTS if self._by_few else 1
+            if place < most:
                 state.finalists.insert(place, (nll, number))
                 self.best.insert(place, self._copy())
-                del state.finalists[FINALISTS if many else 1 :], self.best[FINALISTS if many else 1 :]
+                del state.finalists[most:], self.best[most:]
             self.start = None
         elif all(bool(weight.isfinite().all()) for weight in self.parameters.values()):
             self.start = self._copy()
@@ -330,13 +329,15 @@ class Trainer:
                         asked, weight = _give_at_random(batch, generator)
                         total -= float((weight * log_likelihood(self.network, asked, family.blind())).sum())
             return total / masks / len(self.valid)
-        unlimited = family.masks is None and not family.single
-        return (
-            -log_prob(self.network, self.valid, masks=masks if unlimited else None, segments=segments)
-            .double()
-            .mean()
-            .item()
-        )
+        most = masks if family.masks is None else family.masks
+        numbers = [0] if family.single else range(min(masks, most) if quick else most)
+        return -log_prob(self.network, self.valid, masks=numbers, segments=segments).double().mean().item()
+
+    @property
+    def _by_few(self) -> bool:
+        """Whether an epoch is judged by fewer masks than the model has."""
+        family = self.network.connectivities
+        return not family.single and (family.masks is None or family.masks > self.recipe.validation_masks)
 
     def _diverged(self, what: str) -> Diverged:
         """The error, after the last good weights were put back."""
