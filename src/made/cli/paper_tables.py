@@ -56,7 +56,7 @@ def mnist(
     width: Annotated[
         int | None,
         typer.Option(
-            "--width", min=1, help="Units of a layer: 500 in an evening, 8000 in the full grid.", show_default=False
+            "--width", min=1, help="Units of a layer: 1000 in an evening, 8000 in the full grid.", show_default=False
         ),
     ] = None,
     epochs: EPOCHS = None,

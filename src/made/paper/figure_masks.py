@@ -14,7 +14,7 @@ __all__ = ["BATCHES", "MASKS", "draw", "make"]
 
 MASKS = (1, 2, 4, 8, 16, 32, 64)
 BATCHES = (83, 100, 128)
-RATE = 0.01
+RATE = 0.05
 
 
 def make(

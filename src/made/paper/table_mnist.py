@@ -17,10 +17,10 @@ ROWS = {
     "MADE 1hl (32 masks)": (1, 32),
     "MADE 2hl (32 masks)": (2, 32),
 }
-WIDTH = {"full": 8000, "evening": 500}
+WIDTH = {"full": 8000, "evening": 1000}
 # The learning rates of Table 5, and those of them that fit an evening.
-RATES = {"full": (0.1, 0.05, 0.01, 0.005), "evening": (0.01,)}
-EPOCHS = {"full": 1000, "evening": 60}
+RATES = {"full": (0.1, 0.05, 0.01, 0.005), "evening": (0.05,)}
+EPOCHS = {"full": 1000, "evening": 40}
 
 PROTOCOL: dict[str, Any] = {
     "activation": "relu",
