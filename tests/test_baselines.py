@@ -161,8 +161,9 @@ def test_nade_with_a_bias_for_each_line(line) -> None:
     p = np.exp(model.log_prob(WORLDS).values)
     assert p.sum() == pytest.approx(1, abs=1e-5)
     assert chi_square(model.sample(20_000, seed=1), p) < 5
-    with pytest.raises(ValueError, match="'line' should be a number of columns"):
-        NADE(8, line=-1).fit(TRAIN, VALID)
+    for wrong in (-1, 2.0):
+        with pytest.raises(ValueError, match="'line' should be a number of columns"):
+            NADE(8, line=wrong).fit(TRAIN, VALID)
 
 
 def test_nade_in_an_ordering_that_is_told() -> None:
@@ -176,6 +177,8 @@ def test_nade_in_an_ordering_that_is_told() -> None:
         NADE(6, ordering="walk").fit(TRAIN, VALID)
     with pytest.raises(ValueError, match="'input_dropout' should be at least 0"):
         NADE(6, input_dropout=1.0).fit(TRAIN, VALID)
+    with pytest.raises(ValueError, match="'activation' should be one of sigmoid, relu"):
+        NADE(6, activation="softplus").fit(TRAIN, VALID)
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu"])

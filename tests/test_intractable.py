@@ -389,3 +389,10 @@ def test_adaptive_noise_of_one_hidden_unit() -> None:
 def test_sizes_that_make_no_sense(make) -> None:
     with pytest.raises(ValueError, match="hidden_sizes"):
         make()
+
+
+@pytest.mark.parametrize("wrong", [DBN((4,), upper={"rate": 1}), DBM((4, 3), together={"rate": 1})])
+def test_training_that_makes_no_sense_is_refused_before_anything_learns(wrong) -> None:
+    wrong.report = lambda *epoch: pytest.fail("an epoch was learned")
+    with pytest.raises(TypeError, match="rate"):
+        wrong.fit(TRAIN, VALID)

@@ -172,7 +172,7 @@ def test_the_grids_are_those_of_the_paper() -> None:
         assert [case["learning_rate"] for case in full.values()] == [0.1, 0.05, 0.01, 0.005]
         assert all((case["hidden_sizes"], case["masks"]) == ((8000,) * layers, masks) for case in full.values())
         (name,) = table_mnist.cases(row, "evening", width=64, epochs=3)
-        assert name == f"{layers}x64-{masks}-mask{'s' if masks > 1 else ''}-rate-0.01-3-epochs"
+        assert name == f"{layers}x64-{masks}-mask{'s' if masks > 1 else ''}-rate-0.05-3-epochs"
         assert row in published.MNIST
 
 

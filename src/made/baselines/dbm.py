@@ -105,8 +105,13 @@ class DBM:
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Learn an RBM, then all of it, and keep the epoch that is best on other rows."""
-        (first, second), epochs = self.hidden_sizes, round(self.pretraining * self.training["max_epochs"])
-        below = self.training | {"max_epochs": max(epochs, 1)}
+        (first, second), epochs = self.hidden_sizes, max(round(self.pretraining * self.training["max_epochs"]), 1)
+        below = self.training | {"max_epochs": epochs}
+        left = {
+            "max_epochs": max(self.training["max_epochs"] - epochs, 1),
+            "max_seconds": None if seconds is None else (1 - self.pretraining) * seconds,
+        }
+        recipe = Recipe(**(self.training | left | self.together), seed=self.seed)
         lower = RBM(first, steps=self.steps, chains=2, temperatures=2, seed=self.seed, report=self.report, **below)
         lower.fit(train, valid, seconds=None if seconds is None else self.pretraining * seconds)
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
@@ -126,11 +131,6 @@ class DBM:
             pair = network.fixed()
             return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).most
 
-        left = {
-            "max_epochs": max(self.training["max_epochs"] - epochs, 1),
-            "max_seconds": None if seconds is None else (1 - self.pretraining) * seconds,
-        }
-        recipe = Recipe(**(self.training | left | self.together), seed=self.seed)
         start, before = network.fixed(), score()
         self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
         self.pair_, self.epochs = network.fixed() if score() > before else start, lower.epochs + self.epochs

@@ -86,6 +86,11 @@ class DBN:
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Learn from the bottom up, each time keeping the epoch that is best on other rows."""
+        recipe = Recipe(
+            **(RBM.TRAINING | self.training | self.upper),
+            max_seconds=None if seconds is None else (1 - LOWER_SHARE) * seconds,
+            seed=self.seed,
+        )
         how = self.training | {"chains": 2, "temperatures": 2, "seed": self.seed, "report": self.report}
         lower = RBM(self.hidden_sizes[0], steps=self.steps, **how)
         lower.fit(train, valid, seconds=None if seconds is None else LOWER_SHARE * seconds)
@@ -111,11 +116,6 @@ class DBN:
             self.pair_ = network.fixed()
             return float(self._bound(y, 1)[0].mean()) - constant(**CHECK, seed=self.seed).most
 
-        recipe = Recipe(
-            **(RBM.TRAINING | self.training | self.upper),
-            max_seconds=None if seconds is None else (1 - LOWER_SHARE) * seconds,
-            seed=self.seed,
-        )
         start, before = network.fixed(), score()
         self.best_epoch_, epochs = learn(network, many(x), loss, score, recipe, self.report)
         self.pair_, self.epochs = network.fixed() if score() > before else start, lower.epochs + epochs

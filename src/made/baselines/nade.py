@@ -102,8 +102,10 @@ class NADENetwork(nn.Module):
         for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
             if not 0 <= share < 1:
                 raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
-        if line < 0:
-            raise ValueError(f"'line' should be a number of columns, or 0, not {line}.")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"'activation' should be one of {', '.join(ACTIVATIONS)}, not {activation!r}.")
+        if not isinstance(line, int) or line < 0:
+            raise ValueError(f"'line' should be a number of columns, or 0, not {line!r}.")
         self.activation, self.dropout, self.input_dropout, self.line = activation, dropout, input_dropout, line
         generator = torch.Generator().manual_seed(seed)
         self.W, self.V = (
