@@ -168,20 +168,12 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
     parameters, members = choice.parameters(groups), choice.members
     asked = {"recipe": choice.recipe, "members": members, "parameters": plain(parameters)}
     more = {} if choice.recipe == "tied" else {"groups": len(groups.sizes)}
-    there = search.record.get(data.name, row)
-    done = there if there is not None and there["test_nll"] is not None and there["seed"] == search.seed else None
-    if done is not None and {name: done["config"].get(name) for name in asked} == asked:
-        search.report(f"{data.name}, {row}: there already, test NLL {done['test_nll']:.2f}.")
-        return done
-    result: dict[str, Any] = {
-        "dataset": data.name,
-        "row": row,
+    there = search.there(data, row, lambda there: {name: there["config"].get(name) for name in asked} == asked)
+    if there is not None:
+        return there
+    result = search.begun(data, row) | {
         "masks": parameters.get("masks", 1),
         "config": {"name": _name(parameters, members)} | asked | more,
-        "seed": search.seed,
-        "budget": search.budget,
-        "command": search.command,
-        "tried": [],
     }
     digest = hashlib.sha256(json.dumps(asked["parameters"], sort_keys=True).encode()).hexdigest()[:8]
     folder = search.runs / data.name / f"{choice.recipe}-{digest}"

@@ -61,18 +61,10 @@ class Search:
             cases: the parameters of :class:`~made.estimator.MADE` for each configuration, by a name for its folder.
             test_masks: how many masks an unlimited model averages for the test rows.
         """
-        there = self.record.get(data.name, row)
-        if there is not None and self.answers(there, cases):
-            self.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
+        there = self.there(data, row, lambda there: self.answers(there, cases))
+        if there is not None:
             return there
-        result: dict[str, Any] = {
-            "dataset": data.name,
-            "row": row,
-            "seed": self.seed,
-            "budget": self.budget,
-            "command": self.command,
-            "tried": [],
-        }
+        result = self.begun(data, row)
         best: MADE | None = None
         for name, parameters in cases.items():
             try:
@@ -93,6 +85,19 @@ class Search:
         if best.masks == "unlimited" and test_masks is not None:
             best.evaluation_masks = result["test_masks"] = test_masks
         return self.finish(result, data, best.score_samples)
+
+    def there(self, data: Dataset, row: str, answers: Callable[[Mapping[str, Any]], bool]) -> dict[str, Any] | None:
+        """The result that is there already, if it answers what is asked."""
+        there = self.record.get(data.name, row)
+        if there is None or there["test_nll"] is None or there["seed"] != self.seed or not answers(there):
+            return None
+        self.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
+        return there
+
+    def begun(self, data: Dataset, row: str) -> dict[str, Any]:
+        """A result of which nothing is known yet but how it is made."""
+        facts = {"seed": self.seed, "budget": self.budget, "command": self.command, "tried": []}
+        return {"dataset": data.name, "row": row} | facts
 
     def finish(
         self, result: dict[str, Any], data: Dataset, log_prob: Callable[[NDArray[Any]], NDArray[Any]]
@@ -120,11 +125,9 @@ class Search:
         return report if self.verbose else None
 
     def answers(self, there: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Whether a result is that of these cases: of the same names and seed, and the chosen one just as it is now."""
-        if there["test_nll"] is None or (there["seed"], there.get("budget")) != (self.seed, self.budget):
-            return False
-        name = there["config"]["name"]
-        same = {each["name"] for each in there["tried"]} == set(cases)
+        """Whether a result is that of these cases: of the same names, and the chosen one just as it is now."""
+        name, tried = there["config"]["name"], {each["name"] for each in there["tried"]}
+        same = tried == set(cases) and there.get("budget") == self.budget
         return same and there["config"] == {"name": name} | plain(cases[name])
 
 

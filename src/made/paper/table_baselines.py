@@ -117,18 +117,10 @@ def make(search: Search, data: Dataset, rows: Sequence[str]) -> list[dict[str, A
 
 def _row(search: Search, data: Dataset, row: str) -> dict[str, Any]:
     baseline, several = rows_of(data.name)[row], cases(data.name, row, search.budget, data.train.size)
-    there = search.record.get(data.name, row)
-    if there is not None and search.answers(there, several):
-        search.report(f"{data.name}, {row}: there already, test NLL {there['test_nll']:.2f}.")
+    there = search.there(data, row, lambda there: search.answers(there, several))
+    if there is not None:
         return there
-    result: dict[str, Any] = {
-        "dataset": data.name,
-        "row": row,
-        "seed": search.seed,
-        "budget": search.budget,
-        "command": search.command,
-        "tried": [],
-    }
+    result = search.begun(data, row)
     best: Density | None = None
     for name, parameters in several.items():
         system = getattr(import_module(f"made.baselines.{baseline.module}"), baseline.system)
