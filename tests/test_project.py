@@ -92,8 +92,18 @@ def test_a_room_imports_only_from_those_before_it() -> None:
         "inference",
         "schema",
     ]
-    rooms += ["store", "recipe", "state", "training", "progress", "card", "model", "memory", "imputation", "denoising"]
-    rooms += ["mass", "conditions", "language", "regions", "progressive", "probability", "estimator"]
+    rooms += ["store", "recipe", "state", "training", "progress", "card", "model", "run", "memory"]
+    rooms += [
+        "imputation",
+        "denoising",
+        "mass",
+        "conditions",
+        "language",
+        "regions",
+        "progressive",
+        "probability",
+        "estimator",
+    ]
     rooms += ["arrays", "files", "streaming", "datasets", "pictures", "tuning"]
     rooms += ["html", "report", "baselines", "comparison", "comparison_page", "paper", "cli"]
     for path in (ROOT / "src" / "made").rglob("*.py"):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +22,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from made.blocks import blocks, counted_from
 from made.connectivity import Connectivities
 from made.denoising import denoise, put_back
-from made.errors import DataError, Diverged, Interrupted, ModelError, QuestionError
+from made.errors import DataError, ModelError, QuestionError
 from made.imputation import draw, fill, uncertainty
 from made.likelihood import Pass, log_conditionals, log_prob, passes
 from made.memory import check_memory
@@ -32,37 +30,28 @@ from made.model import (
     Config,
     Data,
     Model,
-    begin_run,
-    checkpoint,
     checkpoint_content,
-    checkpoint_name,
     data_digest,
-    history_line,
-    history_lines,
     new_config,
     open_model,
-    with_scores,
 )
 from made.parameters import PARAMETERS
 from made.prediction import Ensemble, forecast, predictions
 from made.probability import SAMPLES, Probability, probability
-from made.progress import TensorBoard, bar
 from made.question import Question
-from made.recipe import OPEN_ENDED, Recipe
+from made.recipe import Recipe
+from made.run import Run, check_same, longer
 from made.schema import Kinds, Schema, dropped
 from made.state import Epoch
-from made.store import check_replaceable, commit, is_begun, only_writer, replace_folder
+from made.store import is_begun, replace_folder
 from made.table import Table
 from made.training import Trainer
 
-__all__ = ["MADE", "longer"]
+__all__ = ["MADE"]
 
 RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
 
 FEW = 128  # columns, up to which an answer may take a pass for each of them
-
-# What may differ between a run and the one that goes on with it.
-FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")
 
 
 def _has_discrete_column(estimator: MADE) -> bool:
@@ -320,7 +309,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         config = new_config(self._stored_parameters(seed, schema), seed, schema, _container(table), data)
         self._template: Table | None = table.template()
         if folder is not None and before is not None:
-            _check_same(before.config, config, folder)
+            check_same(before.config, config, folder)
             grown = longer(config.parameters, before.config.parameters)
             if before.finished and not (grown and state is not None):
                 self._state = state
@@ -338,14 +327,13 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             if state is None:
                 raise InvalidParameterError(str(error)) from None
             raise ModelError(f"{folder}: its checkpoint cannot be gone on from: {error}") from None
-        if folder is None:
-            self._run(trainer, config, schema, None, after_epoch)
-            return self
-        check_replaceable(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        with only_writer(folder):
-            begin_run(folder, before, state)
-            self._run(trainer, config, schema, folder, after_epoch)
+        run = Run(trainer, config, schema, folder)
+        try:
+            run.go(before, state, verbose=bool(self.verbose), tensorboard=self.tensorboard, after_epoch=after_epoch)
+        finally:
+            if run.model is not None:
+                self._state = run.state
+                self._take(run.model)
         return self
 
     def _validate_params(self) -> None:
@@ -361,55 +349,6 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             reason = str(error).splitlines()[0]
             raise InvalidParameterError(f"The 'device' parameter of MADE: {self.device!r}: {reason}") from None
-
-    def _run(
-        self,
-        trainer: Trainer,
-        config: Config,
-        schema: Schema,
-        folder: Path | None,
-        after_epoch: Callable[[Epoch], None] | None = None,
-    ) -> None:
-        """Train; keep the state in the folder as it goes, and in the end the model."""
-        history = trainer.state.history
-        log = None if folder is None else folder / "history.jsonl"
-        if log is not None:
-            log.write_bytes(history_lines(history))
-        board = None if self.tensorboard is None else TensorBoard(self.tensorboard)
-        keep = None if folder is None else partial(checkpoint, folder, config)
-        try:
-            with bar(trainer, bool(self.verbose)) as shown:
-
-                def report(epoch: Epoch) -> None:
-                    shown.report(epoch)
-                    if board is not None:
-                        board.report(epoch)
-                    if log is not None:
-                        with log.open("a") as file:
-                            file.write(history_line(epoch))
-                    if after_epoch is not None:
-                        after_epoch(epoch)
-
-                trainer.run(keep=keep, report=report, tick=shown.tick)
-            # More epochs can follow only if it was not patience that ended these.
-            self._state = trainer.snapshot().copy() if trainer.state.waited < trainer.recipe.patience else None
-            nll = trainer.choose()
-        except Diverged:
-            self._state = None
-            self._take(Model(with_scores(config, trainer, None), schema, trainer.network, history, finished=False))
-            if folder is not None:
-                commit(folder, self.model_.files(), finished=False)
-            raise
-        except Interrupted as interrupted:
-            raise Interrupted(f"{interrupted} Its state is in {folder}, to go on from with 'resume_from'.") from None
-        finally:
-            trainer.network.eval()
-            if board is not None:
-                board.close()
-        self._take(Model(with_scores(config, trainer, nll), schema, trainer.network, history))
-        if folder is not None:
-            kept = [] if self._state is None else [checkpoint_name(trainer.state)]
-            commit(folder, self.model_.files(), finished=True, keep=kept)
 
     def score_samples(self, X: Any, *, given: Any = None) -> NDArray[np.floating[Any]]:
         """log p of each row, in nats (of a density, if columns are numeric), under the ensemble of masks.
@@ -821,22 +760,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
-
-
-def longer(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Whether training may go on for longer than it might before."""
-    limits = ([each["max_epochs"], each["max_seconds"] or math.inf] for each in (new, old))
-    return any(now > then for now, then in zip(*limits, strict=True))
-
-
-def _check_same(old: Config, new: Config, folder: Path) -> None:
-    """Refuse to go on with other parameters, or other rows."""
-    free = FREE if old.parameters["schedule"] in OPEN_ENDED else FREE[2:]
-    for name, value in new.parameters.items():
-        if name not in free and old.parameters.get(name) != value:
-            raise QuestionError(
-                f"{folder} was trained with {name}={old.parameters.get(name)!r}, not {value!r}: go on with the same "
-                "parameters, or start in another folder."
-            )
-    if old.data.sha256 != new.data.sha256 or old.columns != new.columns:
-        raise DataError(f"{folder} was trained on other rows: go on with the same ones, or start in another folder.")

@@ -96,7 +96,8 @@ def fit(
         raise usage("'--resume' and '--overwrite' exclude each other.")
 
     # Loaded here, so that --help need not wait for torch.
-    from made.estimator import MADE, longer
+    from made.estimator import MADE
+    from made.run import longer
     from made.store import check_replaceable, is_begun
 
     stored: dict[str, Any] = {}
