@@ -63,8 +63,9 @@ def draw(results: Sequence[Mapping[str, Any]], path: Path) -> None:
     axis.set_xticks(sorted({each["masks"] for each in done}), sorted({each["masks"] for each in done}))
     axis.set_xlabel("number of masks")
     axis.set_ylabel("test NLL in nats, 95 % interval")
-    units, sets = {each["config"]["hidden_sizes"][0] for each in done}, {each["dataset"] for each in done}
-    axis.set_title(f"{', '.join(sorted(sets))}: one hidden layer of {', '.join(map(str, sorted(units)))} units")
+    said = [(each["dataset"], each["config"]["hidden_sizes"][0], each["config"]["max_epochs"]) for each in done]
+    sets, units, epochs = (", ".join(str(each) for each in sorted(set(kind))) for kind in zip(*said, strict=True))
+    axis.set_title(f"{sets}: one hidden layer of {units} units, at most {epochs} epochs")
     axis.legend()
     axis.grid(alpha=0.3)
     figure.savefig(path, dpi=150)
