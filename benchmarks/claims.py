@@ -51,12 +51,12 @@ def claims() -> dict[str, tuple[str, dict[str, Callable[[], object]], int]]:
 
         return run
 
-    def made_loss(network: Network) -> Callable[[int], torch.Tensor]:
-        return lambda update: -log_likelihood(network, few, update).mean()
+    def step_made(*hidden_sizes: int, masks: int = 1) -> Callable[[], None]:
+        network = made_of(*hidden_sizes, masks=masks)
+        return stepper(network, lambda update: -log_likelihood(network, few, update).mean())
 
     one, two = made_of(500), made_of(500, 500)
-    wide, wider = made_of(8000), made_of(8000, 8000)
-    wide_32, wider_32 = made_of(8000, masks=32), made_of(8000, 8000, masks=32)
+    step_wide, step_wider = step_made(8000), step_made(8000, 8000)
     step_nade = stepper(
         nade, lambda update: F.binary_cross_entropy_with_logits(nade(few), few, reduction="sum") / BATCH
     )
@@ -73,22 +73,22 @@ def claims() -> dict[str, tuple[str, dict[str, Callable[[], object]], int]]:
         ),
         "a training step, one layer of 8000": (
             "14 s an epoch, NADE of 500 units 130 s",
-            {"MADE": stepper(wide, made_loss(wide)), "NADE of 500": step_nade},
+            {"MADE": step_wide, "NADE of 500": step_nade},
             15,
         ),
         "a training step, two layers of 8000": (
             "44 s an epoch, NADE of 500 units 130 s",
-            {"MADE": stepper(wider, made_loss(wider)), "NADE of 500": step_nade},
+            {"MADE": step_wider, "NADE of 500": step_nade},
             9,
         ),
         "a training step with one mask, one layer of 8000": (
             "14 s an epoch, with 32 masks 33 s",
-            {"1 mask": stepper(wide, made_loss(wide)), "32 masks": stepper(wide_32, made_loss(wide_32))},
+            {"1 mask": step_wide, "32 masks": step_made(8000, masks=32)},
             15,
         ),
         "a training step with one mask, two layers of 8000": (
             "44 s an epoch, with 32 masks 100 s",
-            {"1 mask": stepper(wider, made_loss(wider)), "32 masks": stepper(wider_32, made_loss(wider_32))},
+            {"1 mask": step_wider, "32 masks": step_made(8000, 8000, masks=32)},
             9,
         ),
     }

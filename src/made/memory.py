@@ -33,9 +33,8 @@ def training_bytes(config: Config) -> int:
     size = 8 if parameters["dtype"] == "float64" else 4
     weights = sum(math.prod(shape) for shape in config.shapes().values())
     kept: int = 1 + OPTIMIZER.get(parameters["optimizer"], 2) + bool(parameters["average"])
-    kept += (
-        FINALISTS if parameters["masks"] == "unlimited" or parameters["masks"] > parameters["validation_masks"] else 1
-    )
+    masks = parameters["masks"]
+    kept += FINALISTS if masks == "unlimited" or masks > parameters["validation_masks"] else 1
     batch = parameters["batch_size"] if isinstance(parameters["batch_size"], int) else ROWS
     batch = min(max(batch, ROWS), config.data.rows)
     units: int = columns.inputs + sum(parameters["hidden_sizes"]) + columns.outputs
