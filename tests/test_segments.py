@@ -132,6 +132,54 @@ def test_rows_with_holes_are_weighed_by_what_they_have() -> None:
     assert torch.equal(weight, 3 / asked)
 
 
+def test_beginnings_are_those_of_the_orderings() -> None:
+    """Each size is as likely; with holes, what is given is the beginning of what a row has."""
+    orderings = torch.tensor([[0.0, 0.25, 0.5, 0.75], [0.75, 0.5, 0.25, 0.0]])
+    observed = torch.tensor([True, False, True, True]).expand(3000, -1)
+    question, weight = _give_at_random(
+        Question(torch.zeros(3000, 4), observed), torch.Generator().manual_seed(0), 1.0, orderings
+    )
+    assert question.given is not None
+    flags, counts = question.given.unique(dim=0, return_counts=True)
+    seen = {"".join(str(int(flag)) for flag in row): int(n) for row, n in zip(flags, counts, strict=True)}
+    assert set(seen) == {"0000", "1000", "1010", "0001", "0011"}  # none, or one or two of either end
+    assert seen["0000"] == pytest.approx(1000, abs=100)
+    assert all(seen[each] == pytest.approx(500, abs=80) for each in ("1000", "1010", "0001", "0011"))
+    assert torch.equal(weight, 3 / (3 - question.given.sum(dim=1)))
+
+
+def test_a_share_of_rows_are_beginnings() -> None:
+    rows, orderings = Question(torch.zeros(2000, 20)), torch.arange(20.0).unsqueeze(0) / 20
+    question, _ = _give_at_random(rows, torch.Generator().manual_seed(0), 0.3, orderings)
+    assert question.given is not None
+    middle = question.given[(question.given.sum(dim=1) > 4) & (question.given.sum(dim=1) < 16)]
+    first = middle.int().diff(dim=1).le(0).all(dim=1)  # never given after one that is not
+    assert first.double().mean().item() == pytest.approx(0.3, abs=0.05)
+
+
+def test_what_only_beginnings_teach_is_one_ordering() -> None:
+    """Two equal columns: from beginnings alone the second is learned given the first, but not the other way round."""
+    rows = COPIES[:, :2].numpy()
+
+    def learned(share: float) -> tuple[float, float]:
+        model = MADE(ordering="natural", evaluation_masks=1, beginnings=share, max_epochs=20, random_state=0).fit(rows)
+        return model.score(rows), model.score_samples(rows, given=[1]).mean()
+
+    whole, backwards = learned(1.0)
+    assert whole == pytest.approx(-0.693, abs=0.05)
+    assert backwards < -0.3
+    whole, backwards = learned(0.5)
+    assert whole == pytest.approx(-0.693, abs=0.05)
+    assert backwards > -0.1
+
+
+def test_beginnings_need_segments_and_a_share() -> None:
+    with pytest.raises(ValueError, match="'beginnings' is for models that answer in segments"):
+        Recipe(beginnings=0.5)
+    with pytest.raises(ValueError, match="'beginnings' should be a number from 0 to 1"):
+        Recipe(beginnings=1.5, segments=3)
+
+
 def test_it_learns_columns_that_are_copies() -> None:
     """Six equal columns, asked in six segments: log p of a row goes from 6 log 2 to log 2 and no lower."""
     network = Network(Columns.binary(6, signed=True), Connectivities(6, (50,), masks=None), conditioning=True)

@@ -82,7 +82,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         input_dropout: the same of an input unit.
         bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V begins at zero.
-        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions: see
+        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, beginnings: see
             :class:`made.recipe.Recipe`.
         weight_decay: see there; ``"auto"`` is 300 by the number of rows, 0.3 at most: the more rows, the less.
         segments: see there; ``"auto"`` is one for each column of an any-order model that has up to 128 of them: every
@@ -138,6 +138,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "patience": [Interval(numbers.Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(numbers.Real, 0, 1, closed="left")],
         "questions": [Interval(numbers.Real, 0, 1, closed="both")],
+        "beginnings": [Interval(numbers.Real, 0, 1, closed="both")],
         "segments": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "validation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
         "evaluation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
@@ -188,6 +189,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         mask_for: str = "update",
         questions: float = 0.5,
         segments: int | Literal["auto"] = "auto",
+        beginnings: float = 0.0,
         validation_masks: int = 4,
         evaluation_masks: int = 16,
         columns: Kinds = "auto",
@@ -229,6 +231,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.mask_for = mask_for
         self.questions = questions
         self.segments = segments
+        self.beginnings = beginnings
         self.validation_masks = validation_masks
         self.evaluation_masks = evaluation_masks
         self.columns = columns

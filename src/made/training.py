@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from types import FrameType
 
 import numpy as np
@@ -257,7 +258,7 @@ class Trainer:
             asked, whole = _ask_at_random(asked, generator), False
             mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
         elif recipe.segments > 1:
-            asked, weight = _give_at_random(asked, generator)
+            asked, weight = _give_at_random(asked, generator, self.recipe.beginnings, self._orderings)
             mask = family.blind()
         rate = learning_rate_at(recipe.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
@@ -326,12 +327,19 @@ class Trainer:
                 for number in range(masks):
                     generator = torch.Generator(self.valid.values.device).manual_seed(self._words(number, 5))
                     for _, batch in self.valid.split(1000):
-                        asked, weight = _give_at_random(batch, generator)
+                        asked, weight = _give_at_random(batch, generator, self.recipe.beginnings, self._orderings)
                         total -= float((weight * log_likelihood(self.network, asked, family.blind())).sum())
             return total / masks / len(self.valid)
         most = masks if family.masks is None else family.masks
         numbers = [0] if family.single else range(min(masks, most) if quick else most)
         return -log_prob(self.network, self.valid, masks=numbers, segments=segments).double().mean().item()
+
+    @cached_property
+    def _orderings(self) -> Tensor:
+        """Where each column is in the orderings that are averaged at the end, from 0 to below 1: (masks, columns)."""
+        family, like = self.network.connectivities, self.data.values
+        drawn = np.stack([family[number].ordering for number in family.numbers(self.recipe.evaluation_masks)])
+        return torch.from_numpy((drawn - 1) / family.columns).to(like)
 
     @property
     def _by_few(self) -> bool:
@@ -396,13 +404,22 @@ def _ask_at_random(question: Question, generator: torch.Generator) -> Question:
     return Question(values, asked | given, given & ~asked)
 
 
-def _give_at_random(question: Question, generator: torch.Generator) -> tuple[Question, Tensor]:
-    """Give a random part of each row, of any size, ask for the rest, and weigh that up to the whole row.
+def _give_at_random(
+    question: Question, generator: torch.Generator, beginnings: float = 0.0, orderings: Tensor | None = None
+) -> tuple[Question, Tensor]:
+    """Give a part of each row, of any size, ask for the rest, and weigh that up to the whole row.
 
-    The mean over all parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle, 2014).
+    The mean over all random parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle,
+    2014). A share of ``beginnings`` are no random parts but the beginnings of one of ``orderings``, each the places of
+    the columns, (orderings, columns). All the rest is asked for then, too, though only the next column is a factor of
+    that ordering: it teaches more.
     """
     values = question.values
     place = torch.rand(values.shape, generator=generator, device=values.device)
+    if beginnings and orderings is not None:
+        which = torch.randint(len(orderings), (len(values),), generator=generator, device=values.device)
+        begins = torch.rand(len(values), 1, generator=generator, device=values.device) < beginnings
+        place = torch.where(begins, orderings[which], place)
     observed = torch.ones_like(values, dtype=torch.bool) if question.observed is None else question.observed
     rank = place.masked_fill(~observed, 2).argsort(dim=1).argsort(dim=1)
     count = observed.sum(dim=1, keepdim=True)
