@@ -163,7 +163,7 @@ def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
         )
         body.append([name, f"{least:.2f}", f"{most:.2f}", f"{100 * (most / least - 1):+.2f} %", drawn])
     return [
-        "The gap between the any-order model, which can be asked anything, and ours, in percent of the NLL of ours, and "
+        "The gap between the any-order model, which can be asked anything, and ours, in percent of its NLL, and "
         "the orderings in which the former judged whole rows (a single one has its share of training, `beginnings`):",
         _markdown(("set", "ours", "any-order", "gap", "orderings"), body, right=(1, 2, 3)),
     ]
