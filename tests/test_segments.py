@@ -15,7 +15,7 @@ from made.likelihood import _log_means, log_conditionals, passes
 from made.question import Question, arrangements
 from made.recipe import Recipe
 from made.sampling import complete
-from made.training import _give_at_random, train
+from made.training import NEXT, _give_at_random, train
 from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")
@@ -146,6 +146,18 @@ def test_beginnings_are_those_of_the_orderings() -> None:
     assert seen["0000"] == pytest.approx(1000, abs=100)
     assert all(seen[each] == pytest.approx(500, abs=80) for each in ("1000", "1010", "0001", "0011"))
     assert torch.equal(weight, 3 / (3 - question.given.sum(dim=1)))
+
+
+def test_after_a_beginning_the_next_columns_are_asked_for() -> None:
+    """As many as there are, up to NEXT, and weighed up to the whole row."""
+    rows, orderings = Question(torch.zeros(500, 3 * NEXT)), torch.arange(3.0 * NEXT).unsqueeze(0) / (3 * NEXT)
+    question, weight = _give_at_random(rows, torch.Generator().manual_seed(0), 1.0, orderings)
+    assert question.given is not None
+    for given_, asked, weighed in zip(question.given, question.asked, weight, strict=True):
+        size = int(given_.sum())
+        assert given_[:size].all()
+        assert asked.nonzero().flatten().tolist() == list(range(size, min(size + NEXT, 3 * NEXT)))
+        assert weighed.item() == pytest.approx(3 * NEXT / int(asked.sum()))
 
 
 def test_a_share_of_rows_are_beginnings() -> None:

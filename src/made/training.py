@@ -36,6 +36,7 @@ from made.state import FINALISTS, Epoch, State
 __all__ = ["Trainer", "train"]
 
 SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it does
+NEXT = 16  # columns that are asked for after the beginning of an ordering
 LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
 
 
@@ -411,22 +412,26 @@ def _give_at_random(
 
     The mean over all random parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle,
     2014). A share of ``beginnings`` are no random parts but the beginnings of one of ``orderings``, each the places of
-    the columns, (orderings, columns). All the rest is asked for then, too, though only the next column is a factor of
-    that ordering: it teaches more.
+    the columns, (orderings, columns); then only the next few columns are asked for. One would be the factor of that
+    ordering, but teaches little, and all the rest would teach most of all what is far away.
     """
     values = question.values
     place = torch.rand(values.shape, generator=generator, device=values.device)
+    begins = torch.zeros(len(values), 1, dtype=torch.bool, device=values.device)
     if beginnings and orderings is not None:
         which = torch.randint(len(orderings), (len(values),), generator=generator, device=values.device)
-        begins = torch.rand(len(values), 1, generator=generator, device=values.device) < beginnings
+        begins = torch.rand(begins.shape, generator=generator, device=values.device) < beginnings
         place = torch.where(begins, orderings[which], place)
     observed = torch.ones_like(values, dtype=torch.bool) if question.observed is None else question.observed
     rank = place.masked_fill(~observed, 2).argsort(dim=1).argsort(dim=1)
     count = observed.sum(dim=1, keepdim=True)
     share = torch.rand(len(values), 1, generator=generator, device=values.device)
     size = (share * count).long()
-    asked = Question(values, question.observed, (rank < size) & observed)
-    return asked, (count / (count - size).clamp(min=1)).squeeze(1).to(values.dtype)
+    end = torch.where(begins, size + NEXT, count).minimum(count)
+    shown = observed & (rank < end) if beginnings else question.observed
+    return Question(values, shown, (rank < size) & observed), (count / (end - size).clamp(min=1)).squeeze(1).to(
+        values.dtype
+    )
 
 
 @contextmanager

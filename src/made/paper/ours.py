@@ -137,7 +137,7 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
     "nips": _free((500,), 400, 0.5, 0.0, 1e-3, 0.0, "sigmoid", batch_size=200, patience=100, evaluation_masks=16)
     | EVEN
     | {"direct": False},
-    "ocr_letters": _free((1000, 1000), 110, 0.2, activation="silu", patience=110, validation_masks=1) | EVEN | NATURAL,
+    "ocr_letters": _free((500, 500), 130, 0.1, activation="silu", patience=130, validation_masks=1) | EVEN | NATURAL,
     "web": _free((500,), 100, 0.1, 0.0, 5e-3, 0.0, "sigmoid", batch_size=200, evaluation_masks=16)
     | EVEN
     | {"direct": False},
