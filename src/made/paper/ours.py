@@ -66,7 +66,7 @@ TIED: dict[str, Any] = {"activation": "relu", "ordering": "random"}
 # What is searched, of a recipe what it leaves free.
 SPACE: dict[str, Any] = {
     "hidden_sizes": ["250", "500", "500,500", "1000,1000"],
-    "activation": ["relu", "sigmoid"],
+    "activation": ["relu", "sigmoid", "silu"],
     "dropout": {"low": 0.0, "high": 0.8, "step": 0.1},
     "input_dropout": {"low": 0.0, "high": 0.4, "step": 0.05},
     "learning_rate": {"low": 5e-4, "high": 5e-3, "log": True},
@@ -77,8 +77,9 @@ SPACE: dict[str, Any] = {
     "signed": [True, False],
     "standardized": [True, False],
     "initialization": ["glorot", "zero-output"],
+    "beginnings": [0.0, 0.5],
 }
-ONLY_FIXED = ("ordering", "masks", "signed")
+NOT_FOR = {"fixed": ("beginnings",), "any-order": ("masks", "signed")}
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: 
     found = []
     train, valid = coded(groups, data)
     for recipe in RECIPES if row == "ours" else ("any-order",):
-        space = {name: entry for name, entry in SPACE.items() if recipe == "fixed" or name not in ONLY_FIXED}
+        space = {name: entry for name, entry in SPACE.items() if name not in NOT_FOR[recipe]}
         folder = search.runs / data.name / f"{recipe}-search"
         tuned = tune(
             train,
