@@ -25,7 +25,7 @@ from made.exclusive import Exclusive
 from made.paper import figure_masks, figure_samples, ours, published, table_baselines, table_mnist, table_uci
 from made.paper.committee import Committee, Masked, Tied, walk
 from made.paper.record import FIELDS, Record
-from made.paper.report import NAMES, report
+from made.paper.report import NAMES, _orderings, report
 from made.paper.search import Search
 
 ROOT = Path(__file__).parent.parent
@@ -312,8 +312,16 @@ def test_nothing_measured_is_said_with_the_command(tmp_path) -> None:
     assert "|" not in page
 
 
+def test_the_report_says_in_which_orderings_rows_were_judged() -> None:
+    assert _orderings({"evaluation_masks": 4}) == "4 random ones"
+    assert _orderings({"evaluation_masks": 1, "ordering": "natural"}) == "the natural one"
+    assert _orderings({"evaluation_masks": 4, "ordering": "natural"}) == "the natural one, 3 random ones"
+    assert _orderings({}) == ""
+
+
 def test_table_4_has_the_paper_beside_ours(tmp_path) -> None:
     rows = [result_of("adult", row, nll) for row, nll in (("MADE", 13.0), ("ours", 12.5), ("any-order", 13.0))]
+    rows[-1]["config"] = {"parameters": {"evaluation_masks": 16, "ordering": "random"}}
     write(tmp_path, "uci", [*rows, result_of("web", "MADE", 30.0), result_of("dna", "ours", 1.0, test_nll=None)])
     page = report(tmp_path)
     assert line(page, "MADE", "paper")[2] == "13.12 ± 0.05"
@@ -323,7 +331,7 @@ def test_table_4_has_the_paper_beside_ours(tmp_path) -> None:
     assert line(page, "DARN", "paper")[8] == "**46.10**"
     assert "275.92 ± 1.01" in page
     assert published.ABSENT["rcv1"] in page
-    assert line(page, "adult", "12.50") == ["adult", "12.50", "13.00", "+4.00 %"]
+    assert line(page, "adult", "12.50") == ["adult", "12.50", "13.00", "+4.00 %", "16 random ones"]
     how = [
         "ours, small",
         "evening",

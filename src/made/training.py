@@ -259,7 +259,7 @@ class Trainer:
             asked, whole = _ask_at_random(asked, generator), False
             mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
         elif recipe.segments > 1:
-            asked, weight = _give_at_random(asked, generator, self.recipe.beginnings, self._orderings)
+            asked, weight = _give_at_random(asked, generator, recipe.beginnings, self._orderings)
             mask = family.blind()
         rate = learning_rate_at(recipe.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
@@ -429,10 +429,9 @@ def _give_at_random(
     share = torch.rand(len(values), 1, generator=generator, device=values.device)
     size = (share * count).long()
     end = torch.where(begins, size + NEXT, count).minimum(count)
+    weight = count / (end - size).clamp(min=1)
     shown = observed & (rank < end) if beginnings else question.observed
-    return Question(values, shown, (rank < size) & observed), (count / (end - size).clamp(min=1)).squeeze(1).to(
-        values.dtype
-    )
+    return Question(values, shown, (rank < size) & observed), weight.squeeze(1).to(values.dtype)
 
 
 @contextmanager

@@ -157,16 +157,21 @@ def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
     body = []
     for name, ours, other in sets:
         least, most = ours["test_nll"], other["test_nll"]
-        parameters = other["config"].get("parameters", {})
-        drawn = (
-            "the natural one" if parameters.get("beginnings") else f"{parameters.get('evaluation_masks')} random ones"
-        )
-        body.append([name, f"{least:.2f}", f"{most:.2f}", f"{100 * (most / least - 1):+.2f} %", drawn])
+        gap = f"{100 * (most / least - 1):+.2f} %"
+        body.append([name, f"{least:.2f}", f"{most:.2f}", gap, _orderings(other["config"].get("parameters", {}))])
     return [
         "The gap between the any-order model, which can be asked anything, and ours, in percent of its NLL, and "
         "the orderings in which the former judged whole rows (a single one has its share of training, `beginnings`):",
         _markdown(("set", "ours", "any-order", "gap", "orderings"), body, right=(1, 2, 3)),
     ]
+
+
+def _orderings(parameters: Mapping[str, Any]) -> str:
+    """The orderings in which an any-order model judges whole rows."""
+    count, natural = parameters.get("evaluation_masks"), parameters.get("ordering") == "natural"
+    if count is None:
+        return ""
+    return ", ".join([*["the natural one"] * natural, *[f"{count - natural} random ones"] * (count > natural)])
 
 
 def _details(rows: Sequence[Row], name: str) -> list[str]:
