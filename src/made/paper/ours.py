@@ -146,7 +146,7 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
 CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
         "adult": Choice("any-order", 4, ANY_ORDER["adult"]),
-        "binarized_mnist": Choice("tied", 3, _tied(1000, 24, 0.5, 2e-3, ordering="walk", moved=0.5, line=28)),
+        "binarized_mnist": Choice("tied", 5, _tied(1000, 24, 0.5, 2e-3, ordering="walk", moved=0.5, line=28)),
         "connect4": Choice("fixed", 2, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
         "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
         "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
