@@ -251,7 +251,7 @@ def test_what_was_not_chosen_is_searched(toy, search, monkeypatch) -> None:
     """Of both recipes, the one under which validation rows are likelier."""
     pytest.importorskip("optuna")
     monkeypatch.setattr(ours, "MEMBERS", 1)
-    space = {"hidden_sizes": ["6"], "max_epochs": [1, 2], "masks": [1], "beginnings": [0.5]}  # each for one recipe
+    space = {"hidden_sizes": ["6"], "max_epochs": [1, 2], "masks": [1], "whole_rows": [0.5]}  # each for one recipe
     monkeypatch.setattr(ours, "SPACE", space)
     assert ours.make(search, toy, ("ours",)) == []  # not in an evening
     search = dataclasses.replace(search, budget="full")

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from made import MADE, Columns, Connectivities, Connectivity, Network, log_prob, sample
 from made.likelihood import _log_means, log_conditionals, passes
+from made.probability import probability
 from made.question import Question, arrangements
 from made.recipe import Recipe
 from made.sampling import complete
-from made.training import NEXT, _give_at_random, train
+from made.training import _give_at_random, train
 from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")
@@ -132,49 +133,65 @@ def test_rows_with_holes_are_weighed_by_what_they_have() -> None:
     assert torch.equal(weight, 3 / asked)
 
 
-def test_beginnings_are_those_of_the_orderings() -> None:
-    """Each size is as likely; with holes, what is given is the beginning of what a row has."""
-    orderings = torch.tensor([[0.0, 0.25, 0.5, 0.75], [0.75, 0.5, 0.25, 0.0]])
-    observed = torch.tensor([True, False, True, True]).expand(3000, -1)
-    question, weight = _give_at_random(
-        Question(torch.zeros(3000, 4), observed), torch.Generator().manual_seed(0), 1.0, orderings
-    )
-    assert question.given is not None
-    flags, counts = question.given.unique(dim=0, return_counts=True)
-    seen = {"".join(str(int(flag)) for flag in row): int(n) for row, n in zip(flags, counts, strict=True)}
-    assert set(seen) == {"0000", "1000", "1010", "0001", "0011"}  # none, or one or two of either end
-    assert seen["0000"] == pytest.approx(1000, abs=100)
-    assert all(seen[each] == pytest.approx(500, abs=80) for each in ("1000", "1010", "0001", "0011"))
-    assert torch.equal(weight, 3 / (3 - question.given.sum(dim=1)))
+def _for_whole_rows(columns: int, *sizes: int, **others) -> Network:
+    return Network(columns, Connectivities(columns, sizes, masks=None, whole_rows=True), conditioning=True, **others)
 
 
-def test_after_a_beginning_the_next_columns_are_asked_for() -> None:
-    """As many as there are, up to NEXT, and weighed up to the whole row."""
-    rows, orderings = Question(torch.zeros(500, 3 * NEXT)), torch.arange(3.0 * NEXT).unsqueeze(0) / (3 * NEXT)
-    question, weight = _give_at_random(rows, torch.Generator().manual_seed(0), 1.0, orderings)
-    assert question.given is not None
-    for given_, asked, weighed in zip(question.given, question.asked, weight, strict=True):
-        size = int(given_.sum())
-        assert given_[:size].all()
-        assert asked.nonzero().flatten().tolist() == list(range(size, min(size + NEXT, 3 * NEXT)))
-        assert weighed.item() == pytest.approx(3 * NEXT / int(asked.sum()))
+def test_whole_rows_are_asked_in_one_pass_and_others_in_segments() -> None:
+    """Under masks that are made for them; what a row gets does not depend on the others."""
+    network = randomize(_for_whole_rows(4, 12, direct=True))
+    plain = randomize(Network(4, Connectivities(4, (12,), masks=None), conditioning=True, direct=True))
+    plain.load_state_dict(network.state_dict())
+    rows = worlds(network.columns)
+    assert torch.equal(log_prob(network, rows, masks=3, segments=4), log_prob(plain, rows, masks=3))
+    assert log_prob(network, rows, masks=3, segments=4).exp().sum().item() == pytest.approx(1, abs=1e-9)
+    holes = rows.clone()
+    holes[::2, 1] = NAN
+    answer = log_prob(network, holes, masks=3, segments=4)
+    assert torch.allclose(answer[1::2], log_prob(plain, rows[1::2], masks=3), rtol=0, atol=1e-9)
+    assert torch.allclose(answer[::2], log_prob(plain, holes[::2], masks=3, segments=4), rtol=0, atol=1e-9)
+    given_ = log_prob(network, rows, given=[0], masks=3, segments=4)
+    assert torch.allclose(given_, log_prob(plain, rows, given=[0], masks=3, segments=4), rtol=0, atol=1e-9)
 
 
-def test_a_share_of_rows_are_beginnings() -> None:
-    rows, orderings = Question(torch.zeros(2000, 20)), torch.arange(20.0).unsqueeze(0) / 20
-    question, _ = _give_at_random(rows, torch.Generator().manual_seed(0), 0.3, orderings)
-    assert question.given is not None
-    middle = question.given[(question.given.sum(dim=1) > 4) & (question.given.sum(dim=1) < 16)]
-    first = middle.int().diff(dim=1).le(0).all(dim=1)  # never given after one that is not
-    assert first.double().mean().item() == pytest.approx(0.3, abs=0.05)
+def test_samples_of_whole_rows_are_from_what_judges_them() -> None:
+    network = randomize(_for_whole_rows(3, 9, direct=True))
+    rows = sample(network, 20000, masks=2, segments=3, generator=0)
+    expected = log_prob(network, worlds(network.columns), masks=2, segments=3).exp()
+    seen = [(rows == world).all(dim=1).double().mean().item() for world in worlds(network.columns)]
+    assert seen == pytest.approx(expected.tolist(), abs=0.015)
+    known = torch.tensor([[1.0, NAN, NAN]]).expand(20000, -1)
+    plain = Network(3, Connectivities(3, (9,), masks=None), conditioning=True, direct=True)
+    plain.load_state_dict(network.state_dict())
+    ours = sample(network, known=known, masks=2, segments=3, generator=0)
+    assert torch.equal(ours, sample(plain.double(), known=known, masks=2, segments=3, generator=0))
 
 
-def test_what_only_beginnings_teach_is_one_ordering() -> None:
-    """Two equal columns: from beginnings alone the second is learned given the first, but not the other way round."""
+def test_surprise_adds_up_to_what_judges_whole_rows() -> None:
+    rows = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
+    model = MADE(whole_rows=0.5, evaluation_masks=1, hidden_sizes=(8,), max_epochs=2, random_state=0).fit(rows)
+    rows[::2, 0] = NAN
+    assert np.nansum(model.surprise(rows), axis=1) == pytest.approx(-model.score_samples(rows), abs=1e-4)
+
+
+def test_the_probability_of_all_columns_is_that_of_the_row() -> None:
+    """Exact, and by paths, which go through the whole row in one pass, too."""
+    rows = np.random.default_rng(0).integers(2, size=(60, 3)).astype(float)
+    model = MADE(whole_rows=0.5, evaluation_masks=1, hidden_sizes=(8,), max_epochs=5, random_state=0).fit(rows)
+    condition = " and ".join(f"{name} = 1" for name in model.model_.schema.names)
+    for most in (0, 100):
+        answer = probability(
+            model.model_.network, model.model_.schema.fields, condition, masks=1, segments=3, most_states=most
+        )
+        assert np.log(answer.probability) == pytest.approx(model.score_samples([[1, 1, 1]]).item(), abs=1e-5)
+
+
+def test_what_only_whole_rows_teach_is_one_ordering() -> None:
+    """Two equal columns: from whole rows alone the second is learned given the first, but not the other way round."""
     rows = COPIES[:, :2].numpy()
 
     def learned(share: float) -> tuple[float, float]:
-        model = MADE(ordering="natural", evaluation_masks=1, beginnings=share, max_epochs=20, random_state=0).fit(rows)
+        model = MADE(ordering="natural", evaluation_masks=1, whole_rows=share, max_epochs=20, random_state=0).fit(rows)
         return model.score(rows), model.score_samples(rows, given=[1]).mean()
 
     whole, backwards = learned(1.0)
@@ -185,11 +202,27 @@ def test_what_only_beginnings_teach_is_one_ordering() -> None:
     assert backwards > -0.1
 
 
-def test_beginnings_need_segments_and_a_share() -> None:
-    with pytest.raises(ValueError, match="'beginnings' is for models that answer in segments"):
-        Recipe(beginnings=0.5)
-    with pytest.raises(ValueError, match="'beginnings' should be a number from 0 to 1"):
-        Recipe(beginnings=1.5, segments=3)
+def test_after_each_epoch_whole_rows_are_judged_as_at_the_end() -> None:
+    """By the exact NLL, but for rows with holes, of which there is an estimate."""
+    rows = COPIES[:, :4].clone()
+    network = _for_whole_rows(4, 16)
+    recipe = Recipe(max_epochs=3, segments=4, whole_rows=0.5, evaluation_masks=2)
+    last = train(network, rows, rows[:50], recipe)[-1]
+    exact = -log_prob(network, rows[:50], masks=2, segments=4).double().mean().item()
+    assert last.best_nll == pytest.approx(exact, abs=1e-4)
+    rows[:20, 1] = NAN
+    assert np.isfinite(train(network, rows, rows[:50], recipe)[-1].best_nll)
+
+
+def test_whole_rows_need_any_order_and_a_share() -> None:
+    with pytest.raises(ValueError, match="'whole_rows' is for unlimited masks"):
+        Connectivities(3, (4,), masks=2, whole_rows=True)
+    with pytest.raises(ValueError, match="'whole_rows' should be a number from 0 to 1"):
+        Recipe(whole_rows=1.5)
+    with pytest.raises(ValueError, match="'whole_rows' is a share of the recipe where the connectivities have it"):
+        train(Network(3, Connectivities(3, (4,), masks=None)), COPIES[:, :3], None, Recipe(whole_rows=0.5))
+    with pytest.raises(ValueError, match="'whole_rows' is for unlimited masks"):
+        MADE(masks=1, whole_rows=0.5).fit(COPIES.numpy())
 
 
 def test_it_learns_columns_that_are_copies() -> None:

@@ -111,6 +111,8 @@ class Connectivities:
         ordering: the ordering of number 0, ``"natural"`` (1, ..., D) or ``"random"``.
         resample: what changes from number to number: ``"ordering"``, ``"degrees"``, ``"both"`` or ``"neither"``.
         residual: hidden layers of equal size share their degrees, so that they can be joined unit by unit.
+        whole_rows: of an unlimited supply, the first are masks for whole rows, which are asked under them in one pass,
+            even where other questions take one for each segment (see :func:`made.log_prob`).
         seed: the seed of all of it.
 
     Example:
@@ -127,6 +129,7 @@ class Connectivities:
     ordering: Literal["natural", "random"] = "natural"
     resample: Literal["both", "ordering", "degrees", "neither"] = "both"
     residual: bool = False
+    whole_rows: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -150,6 +153,8 @@ class Connectivities:
         ):
             if choice not in choices:
                 raise ValueError(f"'{name}' should be one of {', '.join(choices)}, not {choice!r}.")
+        if self.whole_rows and not self.any_order:
+            raise ValueError("'whole_rows' is for unlimited masks with resampled orderings.")
 
     @property
     def single(self) -> bool:

@@ -24,7 +24,7 @@ from made.connectivity import Connectivities
 from made.denoising import denoise, put_back
 from made.errors import DataError, ModelError, QuestionError
 from made.imputation import draw, fill, uncertainty
-from made.likelihood import Pass, log_conditionals, log_prob, passes
+from made.likelihood import cuts, log_conditionals, log_prob, passes
 from made.memory import check_memory
 from made.model import (
     Config,
@@ -82,7 +82,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         input_dropout: the same of an input unit.
         bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V begins at zero.
-        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, beginnings: see
+        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, whole_rows: see
             :class:`made.recipe.Recipe`.
         weight_decay: see there; ``"auto"`` is 300 by the number of rows, 0.3 at most: the more rows, the less.
         segments: see there; ``"auto"`` is one for each column of an any-order model that has up to 128 of them: every
@@ -138,7 +138,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         "patience": [Interval(numbers.Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(numbers.Real, 0, 1, closed="left")],
         "questions": [Interval(numbers.Real, 0, 1, closed="both")],
-        "beginnings": [Interval(numbers.Real, 0, 1, closed="both")],
+        "whole_rows": [Interval(numbers.Real, 0, 1, closed="both")],
         "segments": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "validation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
         "evaluation_masks": [Interval(numbers.Integral, 1, None, closed="left")],
@@ -189,7 +189,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         mask_for: str = "update",
         questions: float = 0.5,
         segments: int | Literal["auto"] = "auto",
-        beginnings: float = 0.0,
+        whole_rows: float = 0.0,
         validation_masks: int = 4,
         evaluation_masks: int = 16,
         columns: Kinds = "auto",
@@ -231,7 +231,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self.mask_for = mask_for
         self.questions = questions
         self.segments = segments
-        self.beginnings = beginnings
+        self.whole_rows = whole_rows
         self.validation_masks = validation_masks
         self.evaluation_masks = evaluation_masks
         self.columns = columns
@@ -589,9 +589,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         with torch.no_grad():
             for block in blocks(len(codes)):
                 question = Question.ask(network, codes[block])
-                for connectivity, flags in (one for number in masks for one in self._passes(number)):
-                    factors = log_conditionals(network, question, connectivity).cpu().numpy()
-                    total[block] -= factors if flags is None else np.where(flags, factors, 0)
+                for rows, cut in cuts(network, question, self._segments()):
+                    part, index = question[rows], block.start + rows.cpu().numpy()
+                    for connectivity, flags in (one for number in masks for one in passes(network, number, None, cut)):
+                        factors = log_conditionals(network, part, connectivity).cpu().numpy()
+                        total[index] -= factors if flags is None else np.where(flags, factors, 0)
         total = np.where(np.isnan(codes), np.nan, total / len(masks)).astype(self.dtype)
         return table.put_numbers(total, self.model_.schema.names)
 
@@ -690,9 +692,6 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         if self.segments == "auto":
             return family.columns if family.any_order and family.columns <= FEW else 1
         return min(self.segments, family.columns)
-
-    def _passes(self, number: int) -> list[Pass]:
-        return passes(self.model_.network, number, None, self._segments())
 
     def _table(self, X: Any, lacks: int | None = None) -> Table:
         check_is_fitted(self, "model_")

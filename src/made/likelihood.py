@@ -16,7 +16,7 @@ agree only as far as training made them (section 4.2 of the paper).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -150,7 +150,8 @@ def log_prob(
         given: what is conditioned on: column names or numbers, or flags for each column or each entry.
         masks: how many masks an unlimited model averages, or which masks; all R of a finite list unless told.
         segments: into how many segments an any-order model cuts an ordering, each with a pass of its own in which every
-            unit sees all columns before the segment: 1 is MADE, as many as there are columns is EoNADE.
+            unit sees all columns before the segment: 1 is MADE, as many as there are columns is EoNADE. Whole rows have
+            one, if the network's masks are made for them (``whole_rows``).
         asked_last: when an any-order model is given something, put the columns that a row asks for last in the
             ordering, where all units serve them; rows are grouped by what they ask for. ``False`` takes one ordering
             for all rows: less good, but a pass for each mask is enough when rows ask for many different things.
@@ -175,13 +176,15 @@ def log_prob(
         if not family.any_order:
             return _prefix_log_prob(network, question, numbers, batch_size).to(question.values.dtype)
         answer = question.values.new_empty(len(question))
-        for which, asked in arrangements(question, asked_last):
-            if one_by_one(network, asked, segments):
-                mean = _log_mean_one_by_one(network, question[which], numbers, asked, batch_size)
-            else:
-                drawn = (passes(network, number, asked, segments) for number in numbers)
-                (mean,) = _log_means(network, question[which], drawn, [None], batch_size)
-            answer[which] = mean.to(answer.dtype)
+        for some, cut in cuts(network, question, segments):
+            for which, asked in arrangements(question[some], asked_last):
+                part = question[some[which]]
+                if one_by_one(network, asked, cut):
+                    mean = _log_mean_one_by_one(network, part, numbers, asked, batch_size)
+                else:
+                    drawn = (passes(network, number, asked, cut) for number in numbers)
+                    (mean,) = _log_means(network, part, drawn, [None], batch_size)
+                answer[some[which]] = mean.to(answer.dtype)
         return answer
 
 
@@ -196,6 +199,22 @@ def check_segments(network: Network, segments: int) -> None:
         raise ValueError(f"'segments' should be a whole number, at least 1, not {segments!r}.")
     if segments > 1 and not network.connectivities.any_order:
         raise ValueError("'segments' is for networks of unlimited masks with resampled orderings.")
+
+
+def segments_for(network: Network, whole: bool, segments: int) -> int:
+    """Into how many segments rows are cut: those that are asked for as a whole into one, if masks are made for them."""
+    return 1 if whole and network.connectivities.whole_rows else segments
+
+
+def cuts(network: Network, question: Question, segments: int) -> Iterator[tuple[Tensor, int]]:
+    """Rows, by number, and into how many segments they are cut."""
+    if not network.connectivities.whole_rows:
+        yield torch.arange(len(question), device=question.values.device), segments
+        return
+    whole = question.asked.all(dim=1)
+    for kind in (True, False):
+        if len(rows := (whole == kind).nonzero().squeeze(1)):
+            yield rows, segments_for(network, kind, segments)
 
 
 def one_by_one(network: Network, asked: NDArray[np.bool_] | None, segments: int) -> bool:

@@ -86,6 +86,7 @@ class Config(BaseModel):
             ordering=parameters["ordering"],
             resample=parameters["resample"],
             residual=parameters["residual"],
+            whole_rows=parameters["whole_rows"] > 0,
             seed=self.seed,
         )
 

@@ -71,7 +71,7 @@ TRAINING = {
     "mask_for": Parameter("update", "choice", "What gets a mask of its own.", ("update", "row")),
     "questions": Parameter(0.5, "float", "The share of an any-order model's updates with random holes and givens."),
     "segments": Parameter("auto", "auto", "Segments of an ordering, a pass for each; auto: a column each, if few."),
-    "beginnings": Parameter(0.0, "float", "In segments, the share of rows that learn the orderings that are averaged."),
+    "whole_rows": Parameter(0.0, "float", "The share of an any-order model's updates for whole rows, in one pass."),
     "validation_masks": Parameter(
         4, "int", "Masks that are averaged after each epoch, of an unlimited model or a longer list."
     ),
@@ -161,7 +161,7 @@ LATER: dict[str, Any] = {
     "input_dropout": 0.0,
     "bias": "zero",
     "segments": 1,
-    "beginnings": 0.0,
+    "whole_rows": 0.0,
     "max_seconds": None,
     "missing": "unobserved",
     "unseen": "error",

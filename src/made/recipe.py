@@ -60,9 +60,9 @@ class Recipe:
         segments: into how many segments an any-order model will cut an ordering when it is asked (see
             :func:`made.log_prob`). With more than one, updates show each row a random part of itself, and ask for all
             the rest.
-        beginnings: the share of rows whose part is no random one, but a beginning of one of the ``evaluation_masks``
-            orderings that the likelihood of a whole row is the mean of. They are learned better that way; one of them
-            is the natural ordering, if ``ordering`` says so, which may be much better than others.
+        whole_rows: the share of an any-order model's updates that are for whole rows, in one pass under one of the
+            ``evaluation_masks``, by which whole rows are judged then, whatever the segments; the other updates are as
+            they would be without. The first mask has the natural ordering, if ``ordering`` says so.
         validation_masks: how many masks are averaged after each epoch, of an unlimited model or of a longer list.
         evaluation_masks: how many an unlimited model averages at the end, to choose among its best epochs; a list is
             averaged in full.
@@ -84,7 +84,7 @@ class Recipe:
     mask_for: Literal["update", "row"] = "update"
     questions: float = 0.5
     segments: int = 1
-    beginnings: float = 0.0
+    whole_rows: float = 0.0
     validation_masks: int = 4
     evaluation_masks: int = 16
     seed: int = 0
@@ -110,7 +110,7 @@ class Recipe:
             (("learning_rate", "epsilon", "clip", "max_seconds"), lambda value: value > 0, "above 0, or None"),
             (("momentum", "average"), lambda value: 0 <= value < 1, "from 0 to below 1, or None"),
             (("weight_decay",), lambda value: value >= 0, "at least 0"),
-            (("questions", "beginnings"), lambda value: 0 <= value <= 1, "from 0 to 1"),
+            (("questions", "whole_rows"), lambda value: 0 <= value <= 1, "from 0 to 1"),
         ]
         for names, allowed, words in ranges:
             for name in names:
@@ -118,8 +118,6 @@ class Recipe:
                 number = isinstance(value, (int, float, np.number)) and math.isfinite(value)
                 if not (number and allowed(value)) and not (value is None and words.endswith("None")):
                     raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
-        if self.beginnings and self.segments == 1:
-            raise ValueError("'beginnings' is for models that answer in segments.")
 
 
 def learning_rate_at(schedule: str, share: float, epochs: float) -> float:

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from types import FrameType
 
 import numpy as np
@@ -27,7 +26,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from made.columns import Rows
 from made.connectivity import Connectivity
 from made.errors import DataError, Diverged, Interrupted
-from made.likelihood import check_segments, log_likelihood, log_prob
+from made.likelihood import check_segments, cuts, log_likelihood, log_prob
 from made.network import Network
 from made.question import Question
 from made.recipe import Recipe, learning_rate_at, make_optimizer
@@ -36,7 +35,6 @@ from made.state import FINALISTS, Epoch, State
 __all__ = ["Trainer", "train"]
 
 SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it does
-NEXT = 16  # columns that are asked for after the beginning of an ordering
 LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
 
 
@@ -60,6 +58,8 @@ class Trainer:
         state: State | None = None,
     ) -> None:
         check_segments(network, recipe.segments)
+        if (recipe.whole_rows > 0) != network.connectivities.whole_rows:
+            raise ValueError("'whole_rows' is a share of the recipe where the connectivities have it, and 0 elsewhere.")
         self.network, self.recipe = network, recipe
         self.data = Question.ask(network, rows)
         self.valid = None if valid is None else Question.ask(network, valid)
@@ -255,11 +255,13 @@ class Trainer:
         weight: Tensor | float = 1.0
         # With a segment for each column, no unit is ever masked when it is asked, and all updates are of that kind.
         masked = recipe.segments < len(self.network.columns)
-        if family.any_order and masked and self._words(update, 3) < recipe.questions * 2**63:
+        if family.whole_rows and self._words(update, 6) < recipe.whole_rows * 2**63:
+            mask = self._words(update, 7) % recipe.evaluation_masks
+        elif family.any_order and masked and self._words(update, 3) < recipe.questions * 2**63:
             asked, whole = _ask_at_random(asked, generator), False
             mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
         elif recipe.segments > 1:
-            asked, weight = _give_at_random(asked, generator, recipe.beginnings, self._orderings)
+            asked, weight = _give_at_random(asked, generator)
             mask = family.blind()
         rate = learning_rate_at(recipe.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
@@ -317,31 +319,33 @@ class Trainer:
     def _validate(self, masks: int, quick: bool = False) -> float:
         """The NLL of the validation rows: the ensemble's, or, in segments and after each epoch, the mean of orderings.
 
-        The latter is an estimate that takes a pass for each mask, with the same random numbers every time. Where some
-        rows show beginnings, which ask for more than the next column, it is above that mean, but tells epochs apart.
+        The latter is an estimate that takes a pass for each mask, with the same random numbers every time.
         """
         if self.valid is None:
             return math.nan
-        family, segments = self.network.connectivities, self.recipe.segments
-        if segments > 1 and quick:
-            total = 0.0
-            with torch.no_grad():
-                for number in range(masks):
-                    generator = torch.Generator(self.valid.values.device).manual_seed(self._words(number, 5))
-                    for _, batch in self.valid.split(1000):
-                        asked, weight = _give_at_random(batch, generator, self.recipe.beginnings, self._orderings)
-                        total -= float((weight * log_likelihood(self.network, asked, family.blind())).sum())
-            return total / masks / len(self.valid)
-        most = masks if family.masks is None else family.masks
+        family, recipe = self.network.connectivities, self.recipe
+        most = family.masks or (recipe.evaluation_masks if family.whole_rows else masks)
         numbers = [0] if family.single else range(min(masks, most) if quick else most)
-        return -log_prob(self.network, self.valid, masks=numbers, segments=segments).double().mean().item()
+        total = 0.0
+        for rows, segments in cuts(self.network, self.valid, recipe.segments):
+            if segments > 1 and quick:
+                total += self._mean_of_orderings(self.valid[rows], masks)
+            else:
+                log_p = log_prob(self.network, self.valid[rows], masks=numbers, segments=segments)
+                total -= log_p.double().sum().item()
+        return total / len(self.valid)
 
-    @cached_property
-    def _orderings(self) -> Tensor:
-        """Where each column is in the orderings that are averaged at the end, from 0 to below 1: (masks, columns)."""
-        family, like = self.network.connectivities, self.data.values
-        drawn = np.stack([family[number].ordering for number in family.numbers(self.recipe.evaluation_masks)])
-        return torch.from_numpy((drawn - 1) / family.columns).to(like)
+    def _mean_of_orderings(self, rows: Question, masks: int) -> float:
+        """An estimate of the sum of the NLLs of rows, in segments, each the mean of orderings."""
+        total = 0.0
+        with torch.no_grad():
+            for number in range(masks):
+                generator = torch.Generator(rows.values.device).manual_seed(self._words(number, 5))
+                for _, batch in rows.split(1000):
+                    asked, weight = _give_at_random(batch, generator)
+                    log_p = log_likelihood(self.network, asked, self.network.connectivities.blind())
+                    total -= float((weight * log_p).sum())
+        return total / masks
 
     @property
     def _by_few(self) -> bool:
@@ -406,32 +410,20 @@ def _ask_at_random(question: Question, generator: torch.Generator) -> Question:
     return Question(values, asked | given, given & ~asked)
 
 
-def _give_at_random(
-    question: Question, generator: torch.Generator, beginnings: float = 0.0, orderings: Tensor | None = None
-) -> tuple[Question, Tensor]:
-    """Give a part of each row, of any size, ask for the rest, and weigh that up to the whole row.
+def _give_at_random(question: Question, generator: torch.Generator) -> tuple[Question, Tensor]:
+    """Give a random part of each row, of any size, ask for the rest, and weigh that up to the whole row.
 
-    The mean over all random parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle,
-    2014). A share of ``beginnings`` are no random parts but the beginnings of one of ``orderings``, each the places of
-    the columns, (orderings, columns); then only the next few columns are asked for. One would be the factor of that
-    ordering, but teaches little, and all the rest would teach most of all what is far away.
+    The mean over all parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle, 2014).
     """
     values = question.values
     place = torch.rand(values.shape, generator=generator, device=values.device)
-    begins = torch.zeros(len(values), 1, dtype=torch.bool, device=values.device)
-    if beginnings and orderings is not None:
-        which = torch.randint(len(orderings), (len(values),), generator=generator, device=values.device)
-        begins = torch.rand(begins.shape, generator=generator, device=values.device) < beginnings
-        place = torch.where(begins, orderings[which], place)
     observed = torch.ones_like(values, dtype=torch.bool) if question.observed is None else question.observed
     rank = place.masked_fill(~observed, 2).argsort(dim=1).argsort(dim=1)
     count = observed.sum(dim=1, keepdim=True)
     share = torch.rand(len(values), 1, generator=generator, device=values.device)
     size = (share * count).long()
-    end = torch.where(begins, size + NEXT, count).minimum(count)
-    weight = count / (end - size).clamp(min=1)
-    shown = observed & (rank < end) if beginnings else question.observed
-    return Question(values, shown, (rank < size) & observed), weight.squeeze(1).to(values.dtype)
+    asked = Question(values, question.observed, (rank < size) & observed)
+    return asked, (count / (count - size).clamp(min=1)).squeeze(1).to(values.dtype)
 
 
 @contextmanager

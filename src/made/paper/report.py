@@ -161,7 +161,7 @@ def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
         body.append([name, f"{least:.2f}", f"{most:.2f}", gap, _orderings(other["config"].get("parameters", {}))])
     return [
         "The gap between the any-order model, which can be asked anything, and ours, in percent of the NLL of ours. "
-        "Whole rows were judged in these orderings; for the natural one, a share of training was (`beginnings`).",
+        "Whole rows were judged in these orderings; for the natural one, a share of training was (`whole_rows`).",
         _markdown(("set", "ours", "any-order", "gap", "orderings"), body, right=(1, 2, 3)),
     ]
 
