@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made import MADE, Columns, Connectivities, Connectivity, Network, log_prob, sample
+from made.errors import QuestionError
 from made.likelihood import _log_means, log_conditionals, passes
 from made.probability import probability
 from made.question import Question, arrangements
@@ -172,6 +173,15 @@ def test_surprise_adds_up_to_what_judges_whole_rows() -> None:
     model = MADE(whole_rows=0.5, evaluation_masks=1, hidden_sizes=(8,), max_epochs=2, random_state=0).fit(rows)
     rows[::2, 0] = NAN
     assert np.nansum(model.surprise(rows), axis=1) == pytest.approx(-model.score_samples(rows), abs=1e-4)
+
+
+def test_whole_rows_are_not_asked_under_masks_that_did_not_learn_them() -> None:
+    model = MADE(whole_rows=0.5, evaluation_masks=2, hidden_sizes=(8,), max_epochs=1, random_state=0).fit(COPIES)
+    model.evaluation_masks = 1
+    model.score(COPIES)
+    model.evaluation_masks = 3
+    with pytest.raises(QuestionError, match="learned whole rows under its first 2"):
+        model.score(COPIES)
 
 
 def test_the_probability_of_all_columns_is_that_of_the_row() -> None:

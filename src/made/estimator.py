@@ -680,7 +680,12 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return codes[np.sort(order[count:])], codes[np.sort(order[:count])]
 
     def _masks(self) -> int | None:
-        family = self.model_.network.connectivities
+        family, trained = self.model_.network.connectivities, self.model_.config.parameters["evaluation_masks"]
+        if family.whole_rows and self.evaluation_masks > trained:
+            raise QuestionError(
+                f"'evaluation_masks' is {self.evaluation_masks}, but this model learned whole rows under its first "
+                f"{trained} (whole_rows={self.whole_rows}): ask for {trained} masks or fewer."
+            )
         return self.evaluation_masks if family.masks is None and not family.single else None
 
     def _ensemble(self) -> Ensemble:
