@@ -131,7 +131,7 @@ NATURAL: dict[str, Any] = {"ordering": "natural", "whole_rows": 0.5, "evaluation
 # How any-order models of each set are trained; one of them is the row "any-order".
 ANY_ORDER: dict[str, dict[str, Any]] = {
     "adult": _free((500,), 60, 0.4, evaluation_masks=16),
-    "binarized_mnist": _free((1000, 1000), 50, 0.3, 0.0, 1e-3, 0.0, "silu", patience=50) | EVEN | NATURAL,
+    "binarized_mnist": _free((500, 500), 80, 0.0, 0.0, 1e-3, 0.0, "silu", patience=80, validation_masks=1) | EVEN,
     "connect4": _free((500, 500), 200, 0.1, patience=200, initialization="zero-output") | NATURAL,
     "dna": _free((500,), 60, 0.5),
     "mushrooms": _free((500, 500), 300, 0.1, evaluation_masks=16),
