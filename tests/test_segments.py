@@ -9,9 +9,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.utils._param_validation import InvalidParameterError
 
 from made import MADE, Columns, Connectivities, Connectivity, Network, log_prob, sample
-from made.errors import QuestionError
 from made.likelihood import _log_means, log_conditionals, passes
 from made.probability import probability
 from made.question import Question, arrangements
@@ -134,8 +134,8 @@ def test_rows_with_holes_are_weighed_by_what_they_have() -> None:
     assert torch.equal(weight, 3 / asked)
 
 
-def _for_whole_rows(columns: int, *sizes: int, **others) -> Network:
-    return Network(columns, Connectivities(columns, sizes, masks=None, whole_rows=True), conditioning=True, **others)
+def _for_whole_rows(columns: int, *sizes: int, masks: int = 3, **others) -> Network:
+    return Network(columns, Connectivities(columns, sizes, masks=None, whole_rows=masks), conditioning=True, **others)
 
 
 def test_whole_rows_are_asked_in_one_pass_and_others_in_segments() -> None:
@@ -175,13 +175,18 @@ def test_surprise_adds_up_to_what_judges_whole_rows() -> None:
     assert np.nansum(model.surprise(rows), axis=1) == pytest.approx(-model.score_samples(rows), abs=1e-4)
 
 
-def test_whole_rows_are_not_asked_under_masks_that_did_not_learn_them() -> None:
-    model = MADE(whole_rows=0.5, evaluation_masks=2, hidden_sizes=(8,), max_epochs=1, random_state=0).fit(COPIES)
-    model.evaluation_masks = 1
-    model.score(COPIES)
-    model.evaluation_masks = 3
-    with pytest.raises(QuestionError, match="learned whole rows under its first 2"):
-        model.score(COPIES)
+def test_whole_rows_are_asked_under_the_masks_that_learned_them() -> None:
+    """Whatever numbers of masks are asked for; the same for samples, each mask as often as its numbers."""
+    network = randomize(_for_whole_rows(3, 9, masks=2, direct=True))
+    rows = worlds(network.columns)
+    for masks, same in ((16, [0, 1]), ([2, 3], [0, 1]), ([5], [1]), ([0, 1, 2], [0, 0, 1]), ([1, 3], [1])):
+        answer = log_prob(network, rows, masks=masks, segments=3)
+        alike = [log_prob(network, rows, masks=[number], segments=3).exp() for number in same]
+        assert torch.allclose(answer.exp(), torch.stack(alike).mean(dim=0), rtol=0, atol=1e-9)
+    few = torch.full((6,), NAN, dtype=torch.float64).reshape(2, 3)
+    noise = torch.rand(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    drawn = [complete(network, few, torch.tensor(numbers), noise, True, 10, segments=3) for numbers in ([0, 1], [4, 5])]
+    assert torch.equal(*drawn)
 
 
 def test_the_probability_of_all_columns_is_that_of_the_row() -> None:
@@ -215,7 +220,7 @@ def test_what_only_whole_rows_teach_is_one_ordering() -> None:
 def test_after_each_epoch_whole_rows_are_judged_as_at_the_end() -> None:
     """By the exact NLL, but for rows with holes, of which there is an estimate."""
     rows = COPIES[:, :4].clone()
-    network = _for_whole_rows(4, 16)
+    network = _for_whole_rows(4, 16, masks=2)
     recipe = Recipe(max_epochs=3, segments=4, whole_rows=0.5, evaluation_masks=2)
     last = train(network, rows, rows[:50], recipe)[-1]
     exact = -log_prob(network, rows[:50], masks=2, segments=4).double().mean().item()
@@ -226,12 +231,12 @@ def test_after_each_epoch_whole_rows_are_judged_as_at_the_end() -> None:
 
 def test_whole_rows_need_any_order_and_a_share() -> None:
     with pytest.raises(ValueError, match="'whole_rows' is for unlimited masks"):
-        Connectivities(3, (4,), masks=2, whole_rows=True)
+        Connectivities(3, (4,), masks=2, whole_rows=1)
     with pytest.raises(ValueError, match="'whole_rows' should be a number from 0 to 1"):
         Recipe(whole_rows=1.5)
     with pytest.raises(ValueError, match="'whole_rows' is a share of the recipe where the connectivities have it"):
         train(Network(3, Connectivities(3, (4,), masks=None)), COPIES[:, :3], None, Recipe(whole_rows=0.5))
-    with pytest.raises(ValueError, match="'whole_rows' is for unlimited masks"):
+    with pytest.raises(InvalidParameterError, match="'whole_rows' parameter of MADE is for unlimited masks"):
         MADE(masks=1, whole_rows=0.5).fit(COPIES.numpy())
 
 

@@ -24,7 +24,7 @@ from made.connectivity import Connectivities
 from made.denoising import denoise, put_back
 from made.errors import DataError, ModelError, QuestionError
 from made.imputation import draw, fill, uncertainty
-from made.likelihood import cuts, log_conditionals, log_prob, passes
+from made.likelihood import log_conditionals, log_prob, passes, ways
 from made.memory import check_memory
 from made.model import (
     Config,
@@ -347,6 +347,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                 "The 'hidden_sizes' parameter of MADE should be whole numbers, at least 1, one for each layer. Got "
                 f"{self.hidden_sizes!r} instead."
             )
+        if self.whole_rows and not (self.masks == "unlimited" and self.resample in ("both", "ordering")):
+            raise InvalidParameterError(
+                "The 'whole_rows' parameter of MADE is for unlimited masks with resampled orderings."
+            )
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -585,16 +589,16 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         table = self._table(X)
         codes = self._codes(table)
         network, total = self.model_.network, np.zeros(codes.shape)
-        masks = network.connectivities.numbers(self._masks())
+        every = network.connectivities.numbers(self._masks())
         with torch.no_grad():
             for block in blocks(len(codes)):
                 question = Question.ask(network, codes[block])
-                for rows, cut in cuts(network, question, self._segments()):
+                for rows, masks, cut in ways(network, question, every, self._segments()):
                     part, index = question[rows], block.start + rows.cpu().numpy()
                     for connectivity, flags in (one for number in masks for one in passes(network, number, None, cut)):
-                        factors = log_conditionals(network, part, connectivity).cpu().numpy()
+                        factors = log_conditionals(network, part, connectivity).cpu().numpy() / len(masks)
                         total[index] -= factors if flags is None else np.where(flags, factors, 0)
-        total = np.where(np.isnan(codes), np.nan, total / len(masks)).astype(self.dtype)
+        total = np.where(np.isnan(codes), np.nan, total).astype(self.dtype)
         return table.put_numbers(total, self.model_.schema.names)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -680,12 +684,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return codes[np.sort(order[count:])], codes[np.sort(order[:count])]
 
     def _masks(self) -> int | None:
-        family, trained = self.model_.network.connectivities, self.model_.config.parameters["evaluation_masks"]
-        if family.whole_rows and self.evaluation_masks > trained:
-            raise QuestionError(
-                f"'evaluation_masks' is {self.evaluation_masks}, but this model learned whole rows under its first "
-                f"{trained} (whole_rows={self.whole_rows}): ask for {trained} masks or fewer."
-            )
+        family = self.model_.network.connectivities
         return self.evaluation_masks if family.masks is None and not family.single else None
 
     def _ensemble(self) -> Ensemble:

@@ -16,6 +16,7 @@ agree only as far as training made them (section 4.2 of the paper).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TypeAlias
@@ -151,7 +152,7 @@ def log_prob(
         masks: how many masks an unlimited model averages, or which masks; all R of a finite list unless told.
         segments: into how many segments an any-order model cuts an ordering, each with a pass of its own in which every
             unit sees all columns before the segment: 1 is MADE, as many as there are columns is EoNADE. Whole rows have
-            one, if the network's masks are made for them (``whole_rows``).
+            one, and their own masks, if there are such (``whole_rows`` of the connectivities).
         asked_last: when an any-order model is given something, put the columns that a row asks for last in the
             ordering, where all units serve them; rows are grouped by what they ask for. ``False`` takes one ordering
             for all rows: less good, but a pass for each mask is enough when rows ask for many different things.
@@ -176,15 +177,15 @@ def log_prob(
         if not family.any_order:
             return _prefix_log_prob(network, question, numbers, batch_size).to(question.values.dtype)
         answer = question.values.new_empty(len(question))
-        for some, cut in cuts(network, question, segments):
-            for which, asked in arrangements(question[some], asked_last):
-                part = question[some[which]]
+        for index, some, cut in ways(network, question, numbers, segments):
+            part = question[index]
+            for which, asked in arrangements(part, asked_last):
                 if one_by_one(network, asked, cut):
-                    mean = _log_mean_one_by_one(network, part, numbers, asked, batch_size)
+                    mean = _log_mean_one_by_one(network, part[which], some, asked, batch_size)
                 else:
-                    drawn = (passes(network, number, asked, cut) for number in numbers)
-                    (mean,) = _log_means(network, part, drawn, [None], batch_size)
-                answer[some[which]] = mean.to(answer.dtype)
+                    drawn = (passes(network, number, asked, cut) for number in some)
+                    (mean,) = _log_means(network, part[which], drawn, [None], batch_size)
+                answer[index[which]] = mean.to(answer.dtype)
         return answer
 
 
@@ -201,20 +202,25 @@ def check_segments(network: Network, segments: int) -> None:
         raise ValueError("'segments' is for networks of unlimited masks with resampled orderings.")
 
 
-def segments_for(network: Network, whole: bool, segments: int) -> int:
-    """Into how many segments rows are cut: those that are asked for as a whole into one, if masks are made for them."""
-    return 1 if whole and network.connectivities.whole_rows else segments
+def way(network: Network, whole: bool, number: int, segments: int) -> tuple[int, int]:
+    """The mask that stands for a number, and into how many segments: whole rows may have masks of their own."""
+    count = network.connectivities.whole_rows
+    return (number % count, 1) if whole and count else (number, segments)
 
 
-def cuts(network: Network, question: Question, segments: int) -> Iterator[tuple[Tensor, int]]:
-    """Rows, by number, and into how many segments they are cut."""
-    if not network.connectivities.whole_rows:
-        yield torch.arange(len(question), device=question.values.device), segments
-        return
-    whole = question.asked.all(dim=1)
-    for kind in (True, False):
-        if len(rows := (whole == kind).nonzero().squeeze(1)):
-            yield rows, segments_for(network, kind, segments)
+def ways(
+    network: Network, question: Question, numbers: Sequence[int], segments: int
+) -> Iterator[tuple[Tensor, list[int], int]]:
+    """Rows, by number, the masks that they are asked under, and into how many segments (see :func:`way`)."""
+    whole = question.asked.all(dim=1) & bool(network.connectivities.whole_rows)
+    for kind in whole.unique().tolist():
+        masks = Counter(way(network, kind, number, segments)[0] for number in numbers)
+        once = len(set(masks.values())) == 1  # all as often as the others
+        yield (
+            (whole == kind).nonzero().squeeze(1),
+            list(masks if once else masks.elements()),
+            way(network, kind, 0, segments)[1],
+        )
 
 
 def one_by_one(network: Network, asked: NDArray[np.bool_] | None, segments: int) -> bool:

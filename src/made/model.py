@@ -86,7 +86,7 @@ class Config(BaseModel):
             ordering=parameters["ordering"],
             resample=parameters["resample"],
             residual=parameters["residual"],
-            whole_rows=parameters["whole_rows"] > 0,
+            whole_rows=parameters["evaluation_masks"] if parameters["whole_rows"] else 0,
             seed=self.seed,
         )
 

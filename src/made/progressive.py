@@ -21,7 +21,7 @@ from torch import Tensor
 from made.columns import Column
 from made.connectivity import Connectivity
 from made.errors import QuestionError
-from made.likelihood import passes, segments_for
+from made.likelihood import passes, way
 from made.mass import choose, draw_within, log_mass
 from made.network import Network
 from made.plan import Plan
@@ -138,7 +138,7 @@ class Paths:
         asked[list(columns)] = True
         given = known.clone() if known.any() else None
         known |= asked.to(known.device)
-        cut = segments_for(self.network, given is None and bool(asked.all()), self.segments)
+        number, cut = way(self.network, given is None and bool(asked.all()), number, self.segments)
         for connectivity, flags in passes(self.network, number, None if given is None else asked.numpy(), cut):
             mask = connectivity if isinstance(connectivity, Connectivity) else self.network.connectivities[number]
             plan = self.network.plan(connectivity, rows=len(which))

@@ -54,9 +54,10 @@ class Recipe:
         max_seconds: the most seconds of training, looked at after each epoch; a schedule comes to its end with them.
         patience: the look-ahead: training ends after this many epochs without progress.
         mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
-            for every mask that differs, which is slow. An update with questions has one mask, under which rows differ.
+            for every mask that differs, which is slow. An update with questions, or for whole rows, has one mask.
         questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
-            asked later for what it was trained on; none, if there is a segment for each column.
+            asked later for what it was trained on; none, if there is a segment for each column. It is a share of those
+            that are not for whole rows.
         segments: into how many segments an any-order model will cut an ordering when it is asked (see
             :func:`made.log_prob`). With more than one, updates show each row a random part of itself, and ask for all
             the rest.

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from made import walk
 from made.columns import Rows
-from made.likelihood import check_segments, log_prob, one_by_one, order_of, passes, require_prefixes, segments_for
+from made.likelihood import check_segments, log_prob, one_by_one, order_of, passes, require_prefixes, way
 from made.network import ACTIVATIONS, Network
 from made.plan import SortedPlan
 from made.question import Question, arrangements
@@ -164,15 +164,15 @@ def complete(
         else:
             groups = [(torch.arange(len(question), device=rows.device), None)]
         for which, asked in groups:
-            cut = segments_for(network, asked is None, segments)
+            mask, cut = way(network, asked is None, number, segments)
             if one_by_one(network, asked, cut):
-                order = order_of(network, number, asked)
+                order = order_of(network, mask, asked)
                 for part in which.split(batch_size):
                     index = of_mask[part]
                     noise = None if uniform is None else uniform[index]
                     filled[index] = walk.draw(network, filled[index], order, noise, temperature)
                 continue
-            for connectivity, flags in passes(network, number, asked, cut):
+            for connectivity, flags in passes(network, mask, asked, cut):
                 plan = network.plan(connectivity, packed=True)
                 assert isinstance(plan, SortedPlan)
                 wanted = None if flags is None else torch.from_numpy(flags).to(rows.device)

@@ -26,7 +26,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from made.columns import Rows
 from made.connectivity import Connectivity
 from made.errors import DataError, Diverged, Interrupted
-from made.likelihood import check_segments, cuts, log_likelihood, log_prob
+from made.likelihood import check_segments, log_likelihood, log_prob, ways
 from made.network import Network
 from made.question import Question
 from made.recipe import Recipe, learning_rate_at, make_optimizer
@@ -58,7 +58,7 @@ class Trainer:
         state: State | None = None,
     ) -> None:
         check_segments(network, recipe.segments)
-        if (recipe.whole_rows > 0) != network.connectivities.whole_rows:
+        if (recipe.whole_rows > 0) != (network.connectivities.whole_rows > 0):
             raise ValueError("'whole_rows' is a share of the recipe where the connectivities have it, and 0 elsewhere.")
         self.network, self.recipe = network, recipe
         self.data = Question.ask(network, rows)
@@ -253,10 +253,11 @@ class Trainer:
         seen = epoch * len(self.data) + position * recipe.batch_size
         mask: int | Connectivity | range = update if recipe.mask_for == "update" else range(seen, seen + len(batch))
         weight: Tensor | float = 1.0
-        # With a segment for each column, no unit is ever masked when it is asked, and all updates are of that kind.
+        # With a segment for each column, no unit is masked when part of a row is asked for, and all updates but those
+        # for whole rows are of that kind.
         masked = recipe.segments < len(self.network.columns)
-        if family.whole_rows and self._words(update, 6) < recipe.whole_rows * 2**63:
-            mask = self._words(update, 7) % recipe.evaluation_masks
+        if self._words(update, 6) < recipe.whole_rows * 2**63:
+            mask = self._words(update, 7) % family.whole_rows
         elif family.any_order and masked and self._words(update, 3) < recipe.questions * 2**63:
             asked, whole = _ask_at_random(asked, generator), False
             mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
@@ -319,19 +320,20 @@ class Trainer:
     def _validate(self, masks: int, quick: bool = False) -> float:
         """The NLL of the validation rows: the ensemble's, or, in segments and after each epoch, the mean of orderings.
 
-        The latter is an estimate that takes a pass for each mask, with the same random numbers every time.
+        The latter is an estimate that takes a pass for each mask, with the same random numbers every time. Whole rows
+        that have masks of their own need none.
         """
         if self.valid is None:
             return math.nan
         family, recipe = self.network.connectivities, self.recipe
-        most = family.masks or (recipe.evaluation_masks if family.whole_rows else masks)
+        most = masks if family.masks is None else family.masks
         numbers = [0] if family.single else range(min(masks, most) if quick else most)
         total = 0.0
-        for rows, segments in cuts(self.network, self.valid, recipe.segments):
+        for rows, some, segments in ways(self.network, self.valid, numbers, recipe.segments):
             if segments > 1 and quick:
                 total += self._mean_of_orderings(self.valid[rows], masks)
             else:
-                log_p = log_prob(self.network, self.valid[rows], masks=numbers, segments=segments)
+                log_p = log_prob(self.network, self.valid[rows], masks=some, segments=segments)
                 total -= log_p.double().sum().item()
         return total / len(self.valid)
 

@@ -36,7 +36,7 @@ from made.tuning.study import NUMBER, last_tries, next_number, open_study, quiet
 __all__ = ["Job", "work_alone", "work_together"]
 
 # What is validated after an epoch depends on these: if they are searched, trials cannot be compared before they end.
-UNLIKE = {"segments", "validation_masks"}
+UNLIKE = {"segments", "validation_masks", "whole_rows"}
 
 
 @dataclass(frozen=True)
