@@ -111,9 +111,9 @@ class Connectivities:
         ordering: the ordering of number 0, ``"natural"`` (1, ..., D) or ``"random"``.
         resample: what changes from number to number: ``"ordering"``, ``"degrees"``, ``"both"`` or ``"neither"``.
         residual: hidden layers of equal size share their degrees, so that they can be joined unit by unit.
+        seed: the seed of all of it.
         whole_rows: how many masks, the first of an unlimited supply, are for whole rows, which are then asked under
             these alone, in one pass, even where other questions take one for each segment (see :func:`made.log_prob`).
-        seed: the seed of all of it.
 
     Example:
         >>> family = Connectivities(4, (5,), masks=2, ordering="random", seed=0)
@@ -129,8 +129,8 @@ class Connectivities:
     ordering: Literal["natural", "random"] = "natural"
     resample: Literal["both", "ordering", "degrees", "neither"] = "both"
     residual: bool = False
-    whole_rows: int = 0
     seed: int = 0
+    whole_rows: int = 0
 
     def __post_init__(self) -> None:
         for name, least in (("columns", 1), ("masks", 1), ("whole_rows", 0), ("seed", 0)):
