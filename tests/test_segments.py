@@ -236,7 +236,7 @@ def test_whole_rows_need_any_order_and_a_share() -> None:
         Recipe(whole_rows=1.5)
     with pytest.raises(ValueError, match="'whole_rows' is a share of the recipe where the connectivities have it"):
         train(Network(3, Connectivities(3, (4,), masks=None)), COPIES[:, :3], None, Recipe(whole_rows=0.5))
-    with pytest.raises(InvalidParameterError, match="'whole_rows' parameter of MADE is for unlimited masks"):
+    with pytest.raises(InvalidParameterError, match="'whole_rows' is for unlimited masks"):
         MADE(masks=1, whole_rows=0.5).fit(COPIES.numpy())
 
 

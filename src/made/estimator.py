@@ -309,7 +309,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             schema = before.schema  # a later version may infer more of the same values, such as points among them
         elif self.standardized:
             schema = schema.standardized(codes)
-        config = new_config(self._stored_parameters(seed, schema), seed, schema, _container(table), data)
+        try:
+            config = new_config(self._stored_parameters(seed, schema), seed, schema, _container(table), data)
+        except ValueError as error:
+            raise InvalidParameterError(str(error)) from None
         self._template: Table | None = table.template()
         if folder is not None and before is not None:
             check_same(before.config, config, folder)
@@ -346,10 +349,6 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             raise InvalidParameterError(
                 "The 'hidden_sizes' parameter of MADE should be whole numbers, at least 1, one for each layer. Got "
                 f"{self.hidden_sizes!r} instead."
-            )
-        if self.whole_rows and not (self.masks == "unlimited" and self.resample in ("both", "ordering")):
-            raise InvalidParameterError(
-                "The 'whole_rows' parameter of MADE is for unlimited masks with resampled orderings."
             )
         try:
             torch.empty(0, device=self.device)

@@ -215,12 +215,9 @@ def ways(
     whole = question.asked.all(dim=1) & bool(network.connectivities.whole_rows)
     for kind in whole.unique().tolist():
         masks = Counter(way(network, kind, number, segments)[0] for number in numbers)
-        once = len(set(masks.values())) == 1  # all as often as the others
-        yield (
-            (whole == kind).nonzero().squeeze(1),
-            list(masks if once else masks.elements()),
-            way(network, kind, 0, segments)[1],
-        )
+        once = len(set(masks.values())) == 1  # no mask more often than another
+        _, cut = way(network, kind, 0, segments)
+        yield (whole == kind).nonzero().squeeze(1), list(masks if once else masks.elements()), cut
 
 
 def one_by_one(network: Network, asked: NDArray[np.bool_] | None, segments: int) -> bool:

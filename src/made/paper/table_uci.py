@@ -54,8 +54,8 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
 SOFT = (1, 1e-7)
 # An evening has two layers and one mask for so few rows: of seven sets, they were the better choice in none.
 DEEP = 5000
-# A smaller epsilon takes more epochs, 1e-9 five times as many as 1e-7: with several masks, an evening has it for so few
-# rows.
+# A smaller epsilon takes more epochs, 1e-9 seven times as many as 1e-7: with several masks, an evening has it for no
+# more rows than this.
 SMALL = 1000
 # Unlimited masks take thousands of epochs, and several hundreds: for this many rows an evening has no more than one
 # configuration, of 8 masks at the fastest epsilon (on connect4, 16 and 32 are slower, and no better); for fewer, 16 and
