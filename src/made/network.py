@@ -152,6 +152,14 @@ class Network(nn.Module):
         after, before = self.matrices[name]
         return self.sizes[after], len(self.columns) if before == -1 else self.sizes[before]
 
+    def slower(self) -> dict[str, float]:
+        """What the learning rate of a matrix should be divided by, of those that are to learn more slowly.
+
+        Conditioning weights are multiplied by ones. All of a unit's have the same gradient, so that their sum, which is
+        what matters, would go as many times as far in an update as a bias does.
+        """
+        return {name: self.shape(name)[1] ** 0.5 for name in self.matrices if name[0] == "U"}
+
     def dependencies(self, number: int = 0) -> str:
         """Which columns each output depends on under connectivity ``number``, as a product of conditionals."""
         return self.connectivities[number].describe(self.columns.names, direct=self.direct)

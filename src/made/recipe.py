@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -140,8 +141,13 @@ def make_optimizer(
     epsilon: float | None = None,
     momentum: float | None = None,
     weight_decay: float = 0.0,
+    slower: Mapping[str, float] = MappingProxyType({}),
 ) -> torch.optim.Optimizer:
-    """An optimiser by name, fused where torch has that; biases (vectors named b or c) are not decayed."""
+    """An optimiser by name, fused where torch has that; biases (vectors named b or c) are not decayed.
+
+    The Adams, whose steps are as long for one weight as for any other, divide the rate of the parameters that are
+    ``slower`` by what is said there. The others, which the paper has, leave it.
+    """
     kind, default_rate, default_epsilon, momentum_name = OPTIMIZERS[name]
     options: dict[str, Any] = {"lr": default_rate if learning_rate is None else learning_rate}
     if default_epsilon is not None:
@@ -154,9 +160,12 @@ def make_optimizer(
     elif momentum is not None:
         raise ValueError(f"'momentum' is nothing that {name} has; leave it out.")
     options["foreach" if name == "adadelta" else "fused"] = True
+    slower = slower if kind in (torch.optim.Adam, torch.optim.AdamW) else {}
     biases = [value for key, value in parameters.items() if key[0] in "bc"]
-    matrices = [value for key, value in parameters.items() if key[0] not in "bc"]
+    matrices = [value for key, value in parameters.items() if key[0] not in "bc" and key not in slower]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": biases, "weight_decay": 0.0}]
+    for key, times in slower.items():
+        groups.append({"params": [parameters[key]], "weight_decay": weight_decay, "lr": options["lr"] / times})
     optimizer: torch.optim.Optimizer = kind(groups, **options)
     for group in optimizer.param_groups:
         group["initial_lr"] = group["lr"]

@@ -81,6 +81,7 @@ class Trainer:
             recipe.epsilon,
             recipe.momentum,
             recipe.weight_decay,
+            network.slower(),
         )
         self.average = self._copy() if recipe.average else None
         self.best: list[dict[str, Tensor]] = []

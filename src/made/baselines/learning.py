@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
@@ -57,6 +58,7 @@ def learn(
     score: Callable[[], float],
     recipe: Recipe,
     report: Report | None = None,
+    slower: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[int, int]:
     """Give a network the weights that are best on validation rows.
 
@@ -70,12 +72,13 @@ def learn(
         score: the mean log-likelihood of validation rows, which are not looked at here.
         recipe: how to learn.
         report: told after each epoch.
+        slower: what the learning rate of some parameters is divided by.
 
     Returns:
         The number of the best epoch, from 0, and how many there were.
     """
     with one_thread(sum(weight.numel() for weight in network.parameters()) * recipe.batch_size <= SMALL):
-        return _learn(network, rows, loss, score, recipe, report)
+        return _learn(network, rows, loss, score, recipe, report, slower)
 
 
 def _learn(
@@ -85,13 +88,14 @@ def _learn(
     score: Callable[[], float],
     recipe: Recipe,
     report: Report | None,
+    slower: Mapping[str, float],
 ) -> tuple[int, int]:
     begin, limit = time.perf_counter(), recipe.max_seconds or math.inf
     generator = torch.Generator().manual_seed(recipe.seed)
     parameters = dict(network.named_parameters())
     weights: list[Tensor] = list(parameters.values())
     optimizer = make_optimizer(
-        parameters, recipe.optimizer, recipe.learning_rate, recipe.epsilon, recipe.momentum, recipe.weight_decay
+        parameters, recipe.optimizer, recipe.learning_rate, recipe.epsilon, recipe.momentum, recipe.weight_decay, slower
     )
     average = [weight.detach().clone() for weight in weights]
     best, best_epoch, best_score, waited, update, epoch = average, 0, -math.inf, 0, 0, -1

@@ -12,7 +12,7 @@ after the other, :mod:`made.baselines.states` several at a time, and back for th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,10 +22,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from made.baselines.learning import Report, learn, one_thread, shares
-from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
-from made.baselines.states import ACTIVATIONS, BLOCK, logits_by_states
+from made.baselines.states import ACTIVATIONS, logits_by_states
 from made.recipe import Recipe
 
 __all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "by_columns"]
@@ -81,8 +80,6 @@ class NADENetwork(nn.Module):
         dropout: the probability with which a unit is left out in training; of all rows of a batch, so that it costs
             nothing.
         input_dropout: the same of an input, in each row by itself.
-        line: how many columns have a bias of the hidden units for themselves, as a line of an image; 0 for none.
-        directions: in how many a row may have been moved, which it is told (:mod:`made.baselines.moves`).
         seed: the seed of the initial weights.
     """
 
@@ -94,8 +91,6 @@ class NADENetwork(nn.Module):
         activation: str = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
-        line: int = 0,
-        directions: int = 0,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -104,44 +99,33 @@ class NADENetwork(nn.Module):
                 raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
         if activation not in ACTIVATIONS:
             raise ValueError(f"'activation' should be one of {', '.join(ACTIVATIONS)}, not {activation!r}.")
-        if not isinstance(line, int) or line < 0:
-            raise ValueError(f"'line' should be a number of columns, or 0, not {line!r}.")
-        self.activation, self.dropout, self.input_dropout, self.line = activation, dropout, input_dropout, line
+        self.activation, self.dropout, self.input_dropout = activation, dropout, input_dropout
         generator = torch.Generator().manual_seed(seed)
         self.W, self.V = (
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(columns, units), generator=generator)) for _ in range(2)
         )
         self.b, self.c = nn.Parameter(torch.zeros(units)), nn.Parameter(torch.zeros(columns))
-        self.b_moved = nn.Parameter(torch.zeros(directions, units)) if directions else None
-        self.b_line = nn.Parameter(torch.zeros(-(-columns // line), units)) if line else None
 
-    def forward(self, x: Tensor, generator: torch.Generator | None = None, directions: Tensor | None = None) -> Tensor:
-        """The logits, of rows that were moved, if directions are told. Shapes: (rows, D) and (rows) to (rows, D)."""
+    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The logits. Shapes: (rows, D) to (rows, D)."""
         W: Tensor = self.W
         b: Tensor = self.b
         V: Tensor = self.V
-        b_line: Tensor | None = self.b_line
-        if directions is not None:
-            if self.b_moved is None:
-                raise ValueError("'directions' should be left out: this network was not made for rows that were moved.")
-            b = b + F.embedding(directions, F.pad(self.b_moved, (0, 0, 1, 0)))
         if self.training and self.dropout:
-            units = (torch.rand(len(self.b), generator=generator) >= self.dropout).nonzero().squeeze(1)
-            W, b, V = W[:, units], b[..., units], V[:, units] / (1 - self.dropout)
-            b_line = None if b_line is None else b_line[:, units]
-        if self.training and self.input_dropout:
-            keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
-            x = x * keep / (1 - self.input_dropout)
-        return logits_by_states(x, W, b, V, self.c, b_line, activation=self.activation, width=self.line or BLOCK)
+            units = (torch.rand(len(b), generator=generator) >= self.dropout).nonzero().squeeze(1)
+            W, b, V = W[:, units], b[units], V[:, units] / (1 - self.dropout)
+        return logits_by_states(self.leave_out(x, generator), W, b, V, self.c, activation=self.activation)
+
+    def leave_out(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Inputs, in training some at random; the others make up for them. Shapes: (rows, D) to (rows, D)."""
+        if not (self.training and self.input_dropout):
+            return x
+        keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
+        return x * keep / (1 - self.input_dropout)
 
     def draw(self, noise: Tensor) -> Tensor:
         """Rows from uniform numbers, column after column. Shapes: (rows, D) to (rows, D)."""
-        b: Tensor = self.b
-        u: Tensor | None = None
-        if self.b_line is not None:  # what the activations get from the last column of a line
-            b, u = b + self.b_line[0], torch.zeros_like(self.W)
-            u[self.line - 1 : -1 : self.line] = self.b_line.diff(dim=0)
-        return by_columns(self.W, b, self.V, self.c, u, activation=self.activation, noise=noise)[0]
+        return by_columns(self.W, self.b, self.V, self.c, activation=self.activation, noise=noise)[0]
 
     def start_independent(self, x: Tensor) -> None:
         """Let the output biases begin where independent columns have them."""
@@ -158,9 +142,6 @@ class NADE:
         activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
         dropout: the probability with which a hidden unit is left out in training.
         input_dropout: the same of an input.
-        line: how many columns have a bias of the hidden units for themselves, as a line of an image; 0 for none.
-        moved: the share of rows that are moved by a pixel in training, which it is told; log p is that of others.
-        image: the height and the width of an image, if rows are moved.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows, and the seconds.
         training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`: learning_rate, schedule,
@@ -199,19 +180,13 @@ class NADE:
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
-        line: int = 0,
-        moved: float = 0.0,
-        image: tuple[int, int] | None = None,
         seed: int = 0,
         report: Report | None = None,
         **training: Any,
     ) -> None:
         self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
-        self.dropout, self.input_dropout, self.line = dropout, input_dropout, line
+        self.dropout, self.input_dropout = dropout, input_dropout
         self.seed, self.report = seed, report
-        if moved and image is None:
-            raise ValueError("'image' should be told where rows are moved.")
-        self.moved, self.image = moved, image
         self.training = self.TRAINING | training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
@@ -220,23 +195,14 @@ class NADE:
         network = self._begin(rows.shape[1])
         x, y = (torch.from_numpy(each[:, self.ordering_]).float() for each in (rows, others))
         network.start_independent(x)
-        moves = Moves(self.image, self.ordering_, self.moved) if self.moved and self.image is not None else None
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
-            seen, directions = (batch, None) if moves is None else moves(batch, generator)
-            logits = network(seen, generator, directions)
-            return F.binary_cross_entropy_with_logits(logits, seen, reduction="sum") / len(batch)
+            return F.binary_cross_entropy_with_logits(network(batch, generator), batch, reduction="sum") / len(batch)
 
         recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
         self.best_epoch_, self.epochs = learn(
             network, x, loss, lambda: _log_prob(network, y).mean().item(), recipe, self.report
         )
-        return self
-
-    def restore(self, weights: Mapping[str, Tensor]) -> Self:
-        """A fitted model, from the weights that ``network_`` had."""
-        self._begin(len(weights["c"])).load_state_dict(weights)
-        self.network_.eval()
         return self
 
     def _begin(self, columns: int) -> NADENetwork:
@@ -256,8 +222,6 @@ class NADE:
             activation=self.activation,
             dropout=self.dropout,
             input_dropout=self.input_dropout,
-            line=self.line,
-            directions=DIRECTIONS if self.moved else 0,
             seed=self.seed,
         )
         self.size = sum(weight.numel() for weight in self.network_.parameters())

@@ -1,8 +1,8 @@
 """Networks of one recipe and different seeds, each kept in a folder, and the mean of their probabilities.
 
 A recipe is one of the estimator (:class:`Masked`), whose columns are the groups of :mod:`made.exclusive`, or a *tied*
-masked network (:class:`Tied`): K units for each degree, D K in all, which share their weights from degree to degree.
-With one hidden layer that is NADE, and has its cost, O(DK) for a row (:mod:`made.baselines.nade`).
+masked network (:class:`Tied`): K units for each degree, D K in all, which share their weights from degree to degree
+(:mod:`made.baselines.tied`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from made.baselines.learning import Report
-from made.baselines.nade import NADE
+from made.baselines.tied import TiedMADE
 from made.datasets import Dataset
-from made.errors import DataError, ModelError
+from made.errors import ModelError
 from made.estimator import MADE
 from made.exclusive import Exclusive
 from made.model import data_digest
 from made.store import Folder, commit, is_model, read_tensors, tensors_file
 
-__all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean", "walk"]
+__all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean"]
 
 WEIGHTS = "model.safetensors"
 
@@ -67,8 +67,8 @@ class Tied:
     """A tied network, trained, or loaded if it is in its folder; one that is interrupted begins anew.
 
     Arguments:
-        parameters: of :class:`made.baselines.nade.NADE`; an ordering may also be ``"walk"``, see :func:`walk`.
-        seed: of its weights, and of its ordering, if that is random, or a walk.
+        parameters: of :class:`made.baselines.tied.TiedMADE`.
+        seed: of its weights and of its orderings.
         data: the rows.
         folder: where it is kept.
         report: told after each epoch.
@@ -77,10 +77,9 @@ class Tied:
     def __init__(
         self, parameters: Mapping[str, Any], seed: int, data: Dataset, folder: Path, report: Report | None = None
     ) -> None:
-        of_walk = {"ordering": walk(data.image, seed)} if parameters.get("ordering") == "walk" else {}
-        self.model = NADE(**{**parameters, **of_walk}, image=data.image, seed=seed, report=report)
+        self.model = TiedMADE(**parameters, image=data.image, seed=seed, report=report)
         self.facts: dict[str, Any]
-        asked = NADE.TRAINING | {**parameters, "seed": seed, "rows": data_digest(data.train, data.valid)}
+        asked = TiedMADE.TRAINING | {**parameters, "seed": seed, "rows": data_digest(data.train, data.valid)}
         if is_model(folder):
             weights, found = read_tensors(Folder.open(folder).file(WEIGHTS))
             if found is None or found.get("asked") != asked:
@@ -120,21 +119,6 @@ def mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The log of the mean of probabilities. Shapes: several (rows) to (rows)."""
     total: NDArray[np.float64] = np.logaddexp.reduce(np.stack(log_p), axis=0) - np.log(len(log_p))
     return total
-
-
-def walk(image: tuple[int, int] | None, number: int) -> list[int]:
-    """The pixels of an image, in one of eight orderings: along rows or columns, from each of the corners.
-
-    Example:
-        >>> walk((2, 2), 0), walk((2, 2), 1), walk((2, 2), 2)
-        ([0, 1, 2, 3], [0, 2, 1, 3], [3, 2, 1, 0])
-    """
-    if image is None:
-        raise DataError("a walk is for rows that are images.")
-    down, right = ((1, 1), (-1, -1), (1, -1), (-1, 1))[number // 2 % 4]
-    turned = np.arange(image[0] * image[1]).reshape(image)[::down, ::right]
-    order: list[int] = (turned.T if number % 2 else turned).ravel().tolist()
-    return order
 
 
 def coded(groups: Exclusive, data: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -60,7 +60,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 
-# Parameters of a tied network, which has the training of its own (:class:`made.baselines.nade.NADE`).
+# Parameters of a tied network, which has the training of its own (:class:`made.baselines.tied.TiedMADE`).
 TIED: dict[str, Any] = {"activation": "relu", "ordering": "random"}
 
 # What is searched, of a recipe what it leaves free.
@@ -89,6 +89,22 @@ class Choice:
     recipe: str
     members: int
     free: dict[str, Any]
+
+    @property
+    def masks(self) -> int | str:
+        """How many masks, or, which is the same for a tied network, orderings; or that they are unlimited."""
+        if self.recipe == "any-order" or self.free.get("any_order"):
+            return "unlimited"
+        masks: int = self.free.get("masks", self.free.get("orderings", 1))
+        return masks
+
+    @property
+    def name(self) -> str:
+        if self.recipe == "tied":
+            return (
+                f"{self.members} tied networks of {self.free['hidden_size']} units for each degree, {self.masks} masks"
+            )
+        return f"{self.members} networks of {'x'.join(map(str, self.free['hidden_sizes']))} units, {self.masks} masks"
 
     def parameters(self, groups: Exclusive) -> dict[str, Any]:
         """The parameters of the estimator, or of a tied network."""
@@ -131,30 +147,33 @@ NATURAL: dict[str, Any] = {"ordering": "natural", "whole_rows": 0.5, "evaluation
 # How any-order models of each set are trained; one of them is the row "any-order".
 ANY_ORDER: dict[str, dict[str, Any]] = {
     "adult": _free((500,), 60, 0.4, evaluation_masks=16),
-    "binarized_mnist": _free((500, 500), 80, 0.0, 0.0, 1e-3, 0.0, "silu", patience=80, validation_masks=1) | EVEN,
     "connect4": _free((500, 500), 200, 0.1, patience=200, initialization="zero-output") | NATURAL,
     "dna": _free((500,), 60, 0.5),
-    "mushrooms": _free((500, 500), 300, 0.1, evaluation_masks=16),
+    "mushrooms": _free((500, 500), 300, 0.2, evaluation_masks=16),
     "nips": _free((500,), 400, 0.5, 0.0, 1e-3, 0.0, "sigmoid", batch_size=200, patience=100, evaluation_masks=16)
     | EVEN
     | {"direct": False},
     "ocr_letters": _free((1000, 1000), 130, 0.25, activation="silu", patience=130) | EVEN | NATURAL,
-    "web": _free((500,), 100, 0.1, 0.0, 5e-3, 0.0, "sigmoid", batch_size=200, evaluation_masks=16)
-    | EVEN
-    | {"direct": False},
 }
+# The same of tied networks, for a share of updates in orderings of their own.
+PIXELS = _tied(1000, 24, 0.5, 2e-3, ordering="walk", moved=0.5, line=28)
+PAGES = _tied(1000, 40, 0.4, 5e-3, activation="sigmoid", orderings=16, standardized=True)
 CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
         "adult": Choice("any-order", 4, ANY_ORDER["adult"]),
-        "binarized_mnist": Choice("tied", 5, _tied(1000, 24, 0.5, 2e-3, ordering="walk", moved=0.5, line=28)),
+        "binarized_mnist": Choice("tied", 5, PIXELS),
         "connect4": Choice("fixed", 2, _free((500, 500), 60, 0.2, ordering="natural", masks=1)),
         "dna": Choice("any-order", 4, ANY_ORDER["dna"]),
         "mushrooms": Choice("any-order", 2, ANY_ORDER["mushrooms"]),
         "nips": Choice("any-order", 4, ANY_ORDER["nips"]),
         "ocr_letters": Choice("fixed", 2, _free((1000, 1000), 80, 0.3, ordering="natural", masks=1, batch_size=250)),
-        "web": Choice("tied", 4, _tied(500, 20, 0.5, 1e-2, activation="sigmoid")),
+        "web": Choice("tied", 2, PAGES),
     },
-    "any-order": {name: Choice("any-order", 1, free) for name, free in ANY_ORDER.items()},
+    "any-order": {name: Choice("any-order", 1, free) for name, free in ANY_ORDER.items()}
+    | {
+        "binarized_mnist": Choice("tied", 1, PIXELS | {"any_order": 0.5, "max_epochs": 48, "dropout": 0.4}),
+        "web": Choice("tied", 1, PAGES | {"any_order": 1.0}),
+    },
 }
 
 
@@ -179,8 +198,8 @@ def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Cho
     if there is not None:
         return there
     result = search.begun(data, row) | {
-        "masks": parameters.get("masks", 1),
-        "config": {"name": _name(parameters, members)} | asked | more,
+        "masks": choice.masks,
+        "config": {"name": choice.name} | asked | more,
     }
     digest = hashlib.sha256(json.dumps(asked["parameters"], sort_keys=True).encode()).hexdigest()[:8]
     folder = search.runs / data.name / f"{choice.recipe}-{digest}"
@@ -228,10 +247,3 @@ def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: 
         members = MEMBERS if row == "ours" else 1
         found.append((tuned.best_nll, Choice(recipe, members, {name: tuned.best_params[name] for name in space})))
     return min(found, key=lambda each: each[0])[1]
-
-
-def _name(parameters: dict[str, Any], members: int) -> str:
-    if "hidden_size" in parameters:
-        return f"{members} tied networks of {parameters['hidden_size']} units for each degree"
-    sizes = "x".join(map(str, parameters["hidden_sizes"]))
-    return f"{members} networks of {sizes} units, {parameters['masks']} masks"
