@@ -19,6 +19,7 @@ from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.nade import NADE, NADENetwork, by_columns
 from made.baselines.scikit import Scikit
 from made.baselines.states import logits_by_states
+from made.baselines.tied import TiedMADE, TiedNetwork, walk
 from made.errors import DataError, QuestionError
 from oracle import chi_square, structured
 
@@ -34,6 +35,7 @@ FAST = {
     "eonade2": lambda seed=0: EoNADE((12, 8), orderings=3, max_epochs=1, learning_rate=0.01, dropout=0.2, seed=seed),
     "made": lambda seed=0: OneMask(hidden_sizes=(12,), max_epochs=5, seed=seed),
     "made-masks": lambda seed=0: MaskSampling(hidden_sizes=(12,), masks=3, max_epochs=5, seed=seed),
+    "made-tied": lambda seed=0: TiedMADE(12, orderings=3, standardized=True, max_epochs=5, seed=seed),
 }
 
 
@@ -153,17 +155,19 @@ def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
 
 
 @pytest.mark.parametrize("line", [1, 2, 3, 5, 9])
-def test_nade_with_a_bias_for_each_line(line) -> None:
-    """It sums to one, and draws what it finds likely."""
-    model = NADE(8, line=line, ordering="random", max_epochs=3, learning_rate=0.05).fit(TRAIN, VALID)
+@pytest.mark.parametrize("orderings", [1, 3])
+def test_a_tied_network_is_told_how_far_it_is(line, orderings) -> None:
+    """By a bias for each line, or by U: it sums to one, and draws what it finds likely."""
+    model = TiedMADE(8, line=line, orderings=orderings, max_epochs=3, learning_rate=0.05).fit(TRAIN, VALID)
     with torch.no_grad():
-        model.network_.b_line.normal_(generator=torch.Generator().manual_seed(0))
+        told = model.network_.b_line if orderings == 1 else model.network_.U
+        told.normal_(generator=torch.Generator().manual_seed(0))
     p = np.exp(model.log_prob(WORLDS).values)
     assert p.sum() == pytest.approx(1, abs=1e-5)
     assert chi_square(model.sample(20_000, seed=1), p) < 5
     for wrong in (-1, 2.0):
         with pytest.raises(ValueError, match="'line' should be a number of columns"):
-            NADE(8, line=wrong).fit(TRAIN, VALID)
+            TiedMADE(8, line=wrong).fit(TRAIN, VALID)
 
 
 def test_nade_in_an_ordering_that_is_told() -> None:
@@ -193,9 +197,21 @@ def test_one_column_after_the_other_is_nade(activation, mask) -> None:
 
 
 def test_nade_leaves_out_units_in_training_only() -> None:
+    network, x = NADENetwork(COLUMNS, 40, dropout=0.3, seed=1), bits(9, COLUMNS).float()
+    keep = torch.rand(40, generator=torch.Generator().manual_seed(3)) >= 0.3
+    with torch.no_grad():
+        network.b.normal_(generator=torch.Generator().manual_seed(0))
+        for share, chosen in ((0.3, keep), (0.0, torch.ones(40, dtype=torch.bool))):
+            network.train(share > 0)
+            V = network.V[:, chosen] / (1 - share)
+            parts = (network.W[:, chosen], network.b[chosen], V, network.c, None, "sigmoid")
+            assert torch.allclose(network(x, torch.Generator().manual_seed(3)), naive(x, *parts), atol=1e-4)
+
+
+def test_a_tied_network_leaves_out_units_in_training_only() -> None:
     """The same ones for all rows, of all parameters; the others weigh more."""
-    network, x = NADENetwork(COLUMNS, 40, dropout=0.3, line=2, directions=DIRECTIONS, seed=1), bits(9, COLUMNS).float()
-    directions = torch.arange(9)
+    network, x = TiedNetwork(COLUMNS, 40, dropout=0.3, line=2, directions=DIRECTIONS, seed=1), bits(9, COLUMNS).float()
+    directions, ordering = torch.arange(9), torch.arange(COLUMNS)
     with torch.no_grad():
         for weight in network.parameters():
             weight.normal_(generator=torch.Generator().manual_seed(weight.numel()))
@@ -203,13 +219,13 @@ def test_nade_leaves_out_units_in_training_only() -> None:
         told = network.b + torch.cat([torch.zeros(1, 40), network.b_moved])[directions]
         for share, chosen in ((0.3, keep), (0.0, torch.ones(40, dtype=torch.bool))):
             network.train(share > 0)
-            found = network(x, torch.Generator().manual_seed(3), directions)
+            found = network.in_ordering(x, ordering, torch.Generator().manual_seed(3), directions)
             V = network.V[:, chosen] / (1 - share)
             parts = (network.W[:, chosen], told[:, chosen], V, network.c, None, "sigmoid", network.b_line[:, chosen], 2)
             assert torch.allclose(found, naive(x, *parts), atol=1e-4)
     assert 0 < keep.sum() < 40
     with pytest.raises(ValueError, match="'directions' should be left out"):
-        NADENetwork(COLUMNS, 4)(x, directions=directions)
+        TiedNetwork(COLUMNS, 4).in_ordering(x, ordering, directions=directions)
 
 
 def test_nade_leaves_out_inputs_in_training_only() -> None:
@@ -254,24 +270,91 @@ def test_moves_are_those_of_images() -> None:
     with pytest.raises(ValueError, match="'moved' should be at least 0 and below 1"):
         Moves((3, 4), order, share=1.0)
     with pytest.raises(ValueError, match="'image' should be told"):
-        NADE(moved=0.5)
+        TiedMADE(moved=0.5)
 
 
-def test_nade_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> None:
+def test_a_tied_network_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> None:
     """Rows 10000 and 01000: 00100, which the second becomes when it is moved, is not taken for likely."""
     rows = np.repeat(np.eye(COLUMNS, dtype=np.uint8)[:2], 200, axis=0)
-    model = NADE(16, ordering="random", moved=0.5, image=(1, COLUMNS), max_epochs=60, learning_rate=0.05)
+    model = TiedMADE(16, moved=0.5, image=(1, COLUMNS), max_epochs=60, learning_rate=0.05)
     p = np.exp(model.fit(rows, rows).log_prob(WORLDS).values)
     assert p.sum() == pytest.approx(1, abs=1e-5)
     assert p[WORLDS[:, 2] == 1].sum() < 0.02
     assert -model.log_prob(rows).mean() < np.log(2) + 0.05
     x, directions = torch.from_numpy(WORLDS).float(), torch.full((len(WORLDS),), 4)
     with torch.no_grad():
-        logits = model.network_(x, directions=directions)
-        net = model.network_
+        net, ordering = model.network_, torch.arange(COLUMNS)
+        logits = net.in_ordering(x, ordering, directions=directions)
         same = naive(x, net.W, net.b + net.b_moved[3], net.V, net.c, None, "sigmoid")
     assert torch.allclose(logits, same, atol=1e-5)
-    assert not torch.allclose(logits, model.network_(x), atol=0.1)
+    assert not torch.allclose(logits, net.in_ordering(x, ordering), atol=0.1)
+
+
+@pytest.mark.parametrize("standardized", [False, True])
+def test_a_tied_network_in_any_ordering_is_its_equations(standardized) -> None:
+    network = TiedNetwork(COLUMNS, 6, told=True, standardized=standardized, line=2, seed=1)
+    network.start(torch.from_numpy(TRAIN).float(), seed=3)
+    network.double().eval()
+    x, ordering = torch.from_numpy(WORLDS).double(), torch.tensor([3, 0, 4, 1, 2])
+    with torch.no_grad():
+        network.V.normal_(generator=torch.Generator().manual_seed(2))
+        network.U.normal_(generator=torch.Generator().manual_seed(1))
+        found = network.in_ordering(x, ordering)
+        inputs = (x - network.mean) / network.scale if standardized else x
+        for place, column in enumerate(ordering.tolist()):
+            a = network.b.expand(len(x), -1)
+            for before, other in enumerate(ordering[:place].tolist()):
+                a = a + inputs[:, [other]] * network.W[other]
+                if before // 2 < place // 2:
+                    a = a + network.U[other]
+                elif standardized:  # in the same block the network is not told, and takes a 0 for the mean
+                    a = a + network.mean[other] / network.scale[other] * network.W[other]
+            expected = torch.sigmoid(a) @ network.V[column] + network.c[column]
+            assert torch.allclose(found[:, place], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("given", [[2], [4, 0], [0, 1, 2, 3]])
+def test_a_tied_network_of_any_order_answers_any_question(given) -> None:
+    """What is not given sums to one, whatever is given; in each ordering the product of both parts is the whole."""
+    model = TiedMADE(8, orderings=2, any_order=0.5, standardized=True, max_epochs=5, seed=1).fit(TRAIN, VALID)
+    p = np.exp(model.log_prob(WORLDS, given=given).values)
+    for values in itertools.product((0, 1), repeat=len(given)):
+        assert p[(WORLDS[:, given] == values).all(axis=1)].sum() == pytest.approx(1, abs=1e-5)
+    one = TiedMADE(8, any_order=0.5, max_epochs=5, seed=1).fit(TRAIN, VALID)
+    (ordering,) = one.orderings_
+    whole, rest = (one.log_prob(WORLDS, given=ordering[:n].tolist()).values for n in (0, 2))
+    first = np.exp(whole - rest)  # p of the first two columns, the same in all worlds that agree there
+    for values in itertools.product((0, 1), repeat=2):
+        here = first[(WORLDS[:, ordering[:2]] == values).all(axis=1)]
+        assert here == pytest.approx(here[0], rel=1e-4)
+    for wrong in ([5], [1, 1], [-1]):
+        with pytest.raises(ValueError, match="'given' should be some of the columns 0 to 4"):
+            model.log_prob(WORLDS, given=wrong)
+    with pytest.raises(ValueError, match="'given' needs a model that learned any order"):
+        TiedMADE(4, max_epochs=1).fit(TRAIN, VALID).log_prob(WORLDS, given=given)
+
+
+def test_a_tied_network_learns_the_orderings_that_it_is_asked_for() -> None:
+    model = TiedMADE(4, orderings=3, any_order=0.5, max_epochs=1, seed=2).fit(TRAIN, VALID)
+    generator = torch.Generator().manual_seed(0)
+    drawn = [model._next(generator) for _ in range(2000)]
+    own = sum(any(torch.equal(each, place) for place in model.places_) for each in drawn) / len(drawn)
+    assert own == pytest.approx(0.5 + 0.5 * 3 / 120, abs=0.04)
+    assert np.array_equal(model.orderings_[0][model.places_], model.orderings_)
+    alone = TiedMADE(4, max_epochs=1, seed=2).fit(TRAIN, VALID)
+    assert np.array_equal(alone.orderings_, model.orderings_[:1])
+    assert alone.network_.U is None
+    assert TiedMADE(4, ordering="natural", max_epochs=1).fit(TRAIN, VALID).orderings_.tolist() == [[0, 1, 2, 3, 4]]
+    assert len({tuple(walk((3, 2), number)) for number in range(8)}) == 8
+    pixels = TiedMADE(4, ordering="walk", orderings=2, image=(1, COLUMNS), max_epochs=1, seed=2).fit(TRAIN, VALID)
+    assert pixels.orderings_.tolist() == [[4, 3, 2, 1, 0], [4, 3, 2, 1, 0]]
+    wrong = {"orderings": (0, 1.5), "any_order": (-0.1, 1.1), "ordering": ("up",)}
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"'{name}' should be"):
+                TiedMADE(4, **{name: value}).fit(TRAIN, VALID)
+    with pytest.raises(ValueError, match="1 if it is the natural one"):
+        TiedMADE(4, ordering="natural", orderings=2)
 
 
 def test_nade_is_its_equations() -> None:

@@ -303,3 +303,13 @@ def test_without_validation_rows_the_last_weights_are_kept() -> None:
 def test_a_recipe_is_checked(wrong, message) -> None:
     with pytest.raises(ValueError, match=message):
         train(Network(6, Connectivities(6, (5,))), COPIES, COPIES, Recipe(**wrong))
+
+
+@pytest.mark.parametrize(("optimizer", "root"), [("adamw", True), ("adam", True), ("adadelta", False), ("sgd", False)])
+def test_conditioning_weights_learn_more_slowly_by_the_adams(optimizer, root) -> None:
+    network = Network(6, Connectivities(6, (16, 25), masks=None), conditioning=True)
+    trainer = Trainer(network, COPIES, None, Recipe(optimizer=optimizer, learning_rate=0.1, max_epochs=1))
+    rates = {id(weight): group["lr"] for group in trainer.optimizer.param_groups for weight in group["params"]}
+    found = {name: rates[id(weight)] for name, weight in network.named_parameters()}
+    slower = {"U1": 6**0.5, "U2": 4, "U3": 5} if root else {}
+    assert found == pytest.approx({name: 0.1 / slower.get(name, 1) for name in found})
