@@ -161,16 +161,20 @@ def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
         body.append([name, f"{least:.2f}", f"{most:.2f}", gap, _orderings(other["config"].get("parameters", {}))])
     return [
         "The gap between the any-order model, which can be asked anything, and ours, in percent of the NLL of ours. "
-        "Whole rows were judged in these orderings; for the natural one, a share of training was (`whole_rows`).",
+        "Whole rows were judged in these orderings. For the natural one a share of training was (`whole_rows`), for a "
+        "walk over the image all but a share (`any_order`).",
         _markdown(("set", "ours", "any-order", "gap", "orderings"), body, right=(1, 2, 3)),
     ]
 
 
 def _orderings(parameters: Mapping[str, Any]) -> str:
     """The orderings in which an any-order model judges whole rows."""
-    count, natural = parameters.get("evaluation_masks"), parameters.get("ordering") == "natural"
+    count = parameters.get("evaluation_masks", parameters.get("orderings"))
+    if parameters.get("ordering") == "walk":
+        return "a walk over the image" if count in (None, 1) else f"{count} walks over the image"
     if count is None:
         return ""
+    natural = parameters.get("ordering") == "natural"
     return ", ".join([*["the natural one"] * natural, *[f"{count - natural} random ones"] * (count > natural)])
 
 
