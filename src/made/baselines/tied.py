@@ -30,7 +30,7 @@ from torch.nn import functional as F
 
 from made.baselines.learning import Report, learn, one_thread, shares
 from made.baselines.moves import DIRECTIONS, Moves
-from made.baselines.nade import ROWS_AT_A_TIME, NADENetwork, by_columns
+from made.baselines.nade import NADE, ROWS_AT_A_TIME, NADENetwork, by_columns
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.baselines.states import BLOCK, logits_by_states
@@ -195,16 +195,7 @@ class TiedMADE:
         True
     """
 
-    TRAINING: dict[str, Any] = {  # noqa: RUF012
-        "learning_rate": 1e-2,
-        "schedule": "cosine",
-        "weight_decay": 0.0,
-        "clip": 5.0,
-        "average": 0.99,
-        "batch_size": 100,
-        "max_epochs": 100,
-        "patience": 20,
-    }
+    TRAINING = NADE.TRAINING
 
     def __init__(
         self,
