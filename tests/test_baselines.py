@@ -14,6 +14,7 @@ from made.baselines import SYSTEMS, Density, LogProb
 from made.baselines.bernoulli import BernoulliMixture
 from made.baselines.eonade import EoNADE, OrderlessNetwork, agnostic_loss, random_parts
 from made.baselines.fvsbn import FVSBN
+from made.baselines.learning import shares
 from made.baselines.made import MaskSampling, OneMask
 from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.nade import NADE, NADENetwork, by_columns
@@ -21,11 +22,13 @@ from made.baselines.scikit import Scikit
 from made.baselines.states import logits_by_states
 from made.baselines.tied import TiedMADE, TiedNetwork, walk
 from made.errors import DataError, QuestionError
+from made.recipe import make_optimizer
 from oracle import chi_square, structured
 
 COLUMNS = 5
 WORLDS = np.array(list(itertools.product((0, 1), repeat=COLUMNS)), dtype=np.uint8)
 TRAIN, VALID = structured(seed=0), structured(100, seed=1)
+TIED = {"orderings": 3, "any_order": 0.5, "line": 2, "standardized": True, "dropout": 0.3, "input_dropout": 0.1}
 FAST = {
     "bernoulli": lambda seed=0: BernoulliMixture(1, seed=seed),
     "mixture": lambda seed=0: BernoulliMixture((2, 4), seed=seed),
@@ -35,7 +38,7 @@ FAST = {
     "eonade2": lambda seed=0: EoNADE((12, 8), orderings=3, max_epochs=1, learning_rate=0.01, dropout=0.2, seed=seed),
     "made": lambda seed=0: OneMask(hidden_sizes=(12,), max_epochs=5, seed=seed),
     "made-masks": lambda seed=0: MaskSampling(hidden_sizes=(12,), masks=3, max_epochs=5, seed=seed),
-    "made-tied": lambda seed=0: TiedMADE(12, orderings=3, standardized=True, max_epochs=5, seed=seed),
+    "made-tied": lambda seed=0: TiedMADE(12, **TIED, max_epochs=5, seed=seed),
 }
 
 
@@ -83,7 +86,7 @@ def test_what_depends_is_learned() -> None:
     """All but independence, which cannot, find that columns copy each other."""
     test = structured(1000, seed=2)
     alone = FAST["bernoulli"]().fit(TRAIN, VALID).log_prob(test).mean()
-    for name in ("mixture", "nade", "eonade", "made"):
+    for name in ("mixture", "nade", "eonade", "made", "made-tied"):
         more = {"max_epochs": 4 if name == "eonade" else 40, "learning_rate": 0.02} if name != "mixture" else {}
         system = FAST[name]()
         if more:
@@ -166,7 +169,7 @@ def test_a_tied_network_is_told_how_far_it_is(line, orderings) -> None:
     assert p.sum() == pytest.approx(1, abs=1e-5)
     assert chi_square(model.sample(20_000, seed=1), p) < 5
     for wrong in (-1, 2.0):
-        with pytest.raises(ValueError, match="'line' should be a number of columns"):
+        with pytest.raises(ValueError, match="'line' should be a whole number, at least 0"):
             TiedMADE(8, line=wrong).fit(TRAIN, VALID)
 
 
@@ -316,18 +319,19 @@ def test_a_tied_network_in_any_ordering_is_its_equations(standardized) -> None:
 @pytest.mark.parametrize("given", [[2], [4, 0], [0, 1, 2, 3]])
 def test_a_tied_network_of_any_order_answers_any_question(given) -> None:
     """What is not given sums to one, whatever is given; in each ordering the product of both parts is the whole."""
-    model = TiedMADE(8, orderings=2, any_order=0.5, standardized=True, max_epochs=5, seed=1).fit(TRAIN, VALID)
+    model = TiedMADE(8, line=2, orderings=2, any_order=0.5, standardized=True, max_epochs=5, seed=1).fit(TRAIN, VALID)
     p = np.exp(model.log_prob(WORLDS, given=given).values)
+    assert np.array_equal(p, np.exp(model.log_prob(WORLDS, given=set(given)).values))
     for values in itertools.product((0, 1), repeat=len(given)):
         assert p[(WORLDS[:, given] == values).all(axis=1)].sum() == pytest.approx(1, abs=1e-5)
-    one = TiedMADE(8, any_order=0.5, max_epochs=5, seed=1).fit(TRAIN, VALID)
+    one = TiedMADE(8, line=2, any_order=0.5, max_epochs=5, seed=1).fit(TRAIN, VALID)
     (ordering,) = one.orderings_
     whole, rest = (one.log_prob(WORLDS, given=ordering[:n].tolist()).values for n in (0, 2))
     first = np.exp(whole - rest)  # p of the first two columns, the same in all worlds that agree there
     for values in itertools.product((0, 1), repeat=2):
         here = first[(WORLDS[:, ordering[:2]] == values).all(axis=1)]
         assert here == pytest.approx(here[0], rel=1e-4)
-    for wrong in ([5], [1, 1], [-1]):
+    for wrong in ([5], [1, 1], [-1], [True], [2.0], [[0], [1]]):
         with pytest.raises(ValueError, match="'given' should be some of the columns 0 to 4"):
             model.log_prob(WORLDS, given=wrong)
     with pytest.raises(ValueError, match="'given' needs a model that learned any order"):
@@ -338,23 +342,81 @@ def test_a_tied_network_learns_the_orderings_that_it_is_asked_for() -> None:
     model = TiedMADE(4, orderings=3, any_order=0.5, max_epochs=1, seed=2).fit(TRAIN, VALID)
     generator = torch.Generator().manual_seed(0)
     drawn = [model._next(generator) for _ in range(2000)]
-    own = sum(any(torch.equal(each, place) for place in model.places_) for each in drawn) / len(drawn)
-    assert own == pytest.approx(0.5 + 0.5 * 3 / 120, abs=0.04)
+    for place in model.places_:
+        share = sum(torch.equal(each, place) for each in drawn) / len(drawn)
+        assert share == pytest.approx(0.5 / 3 + 0.5 / 120, abs=0.03)
     assert np.array_equal(model.orderings_[0][model.places_], model.orderings_)
     alone = TiedMADE(4, max_epochs=1, seed=2).fit(TRAIN, VALID)
     assert np.array_equal(alone.orderings_, model.orderings_[:1])
     assert alone.network_.U is None
     assert TiedMADE(4, ordering="natural", max_epochs=1).fit(TRAIN, VALID).orderings_.tolist() == [[0, 1, 2, 3, 4]]
     assert len({tuple(walk((3, 2), number)) for number in range(8)}) == 8
-    pixels = TiedMADE(4, ordering="walk", orderings=2, image=(1, COLUMNS), max_epochs=1, seed=2).fit(TRAIN, VALID)
-    assert pixels.orderings_.tolist() == [[4, 3, 2, 1, 0], [4, 3, 2, 1, 0]]
-    wrong = {"orderings": (0, 1.5), "any_order": (-0.1, 1.1), "ordering": ("up",)}
-    for name, values in wrong.items():
-        for value in values:
-            with pytest.raises(ValueError, match=f"'{name}' should be"):
-                TiedMADE(4, **{name: value}).fit(TRAIN, VALID)
-    with pytest.raises(ValueError, match="1 if it is the natural one"):
-        TiedMADE(4, ordering="natural", orderings=2)
+    pixels = TiedMADE(4, ordering="walk", image=(1, COLUMNS), max_epochs=1, seed=2).fit(TRAIN, VALID)
+    assert pixels.orderings_.tolist() == [[4, 3, 2, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        *(({name: value}, f"'{name}' should be a whole number") for name in ("hidden_size", "orderings", "line", "seed")
+          for value in (-1, 1.5, True)),
+        ({"any_order": -0.1}, "'any_order' should be a share"),
+        ({"any_order": 1.1}, "'any_order' should be a share"),
+        ({"ordering": "up"}, "'ordering' should be random, walk or natural"),
+        ({"ordering": "natural", "orderings": 2}, "'orderings' should be at most 1"),
+        ({"ordering": "walk", "orderings": 4, "image": (1, COLUMNS)}, "'orderings' should be at most 2"),
+        ({"ordering": "walk", "image": (2, 2)}, "'image' should have 5 pixels"),
+        ({"ordering": "walk", "image": (1, COLUMNS, 1)}, "'image' should be a height and a width"),
+    ],
+)  # fmt: skip
+def test_what_a_tied_network_cannot_be_is_said(wrong, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        TiedMADE(**{"hidden_size": 4, "max_epochs": 1} | wrong).fit(TRAIN, VALID)
+
+
+def test_a_tied_network_begins_with_independent_columns() -> None:
+    network, x = TiedNetwork(COLUMNS, 400, standardized=True, seed=1), torch.from_numpy(TRAIN).float()
+    x[:, 0] = 0
+    network.start(x, seed=2)
+    share = (x.sum(dim=0) + 1) / (len(x) + 2)
+    assert torch.allclose(network.mean, share)
+    assert torch.allclose(network.scale, (share * (1 - share)).sqrt().clamp(min=0.1))
+    assert network.scale.min().item() == pytest.approx(0.1)
+    assert torch.allclose(network.c, share.logit())
+    assert network.W.std().item() == pytest.approx((2 / COLUMNS) ** 0.5, rel=0.05)
+    assert not network.V.any()
+    plain = TiedNetwork(COLUMNS, 4, seed=1)
+    W = plain.W.detach().clone()
+    plain.start(x, seed=2)
+    assert torch.equal(plain.W, W)
+    assert torch.allclose(plain.c, share.logit())
+
+
+def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn_slowly(monkeypatch) -> None:
+    seen = {}
+
+    def spy(*arguments):
+        seen["optimizer"] = make_optimizer(*arguments)
+        return seen["optimizer"]
+
+    monkeypatch.setattr("made.baselines.learning.make_optimizer", spy)
+    asked = {"activation": "relu", "dropout": 0.5, "input_dropout": 0.2, "standardized": True}
+    model = TiedMADE(4, line=2, any_order=0.5, learning_rate=0.1, weight_decay=0.3, max_epochs=20, seed=3, **asked)
+    network = model.fit(TRAIN, VALID).network_  # some updates have no unit at all
+    assert {name: getattr(network, name) for name in asked} == asked
+    (group,) = (each for each in seen["optimizer"].param_groups if each["params"][0] is network.U)
+    assert (group["initial_lr"], group["weight_decay"]) == (pytest.approx(0.1 / COLUMNS**0.5), 0.3)
+    assert network.U.any()
+    assert torch.allclose(network.mean, shares(torch.from_numpy(TRAIN[:, model.orderings_[0]]).float()))
+    network.dropout, x = 0.0, torch.ones(1, COLUMNS)
+    logits = [network.train().in_ordering(x, model.places_[0], torch.Generator().manual_seed(n)) for n in range(9)]
+    assert len({tuple(each[0].tolist()) for each in logits}) > 1  # inputs that are left out
+    other = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **asked).fit(TRAIN, VALID)
+    assert not np.array_equal(other.orderings_, model.orderings_)
+    again = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **asked).restore(other.network_.state_dict())
+    assert np.array_equal(again.log_prob(WORLDS).values, other.log_prob(WORLDS).values)
+    tied = SYSTEMS["made-tied"].factory(0)
+    assert (tied.orderings, tied.activation, tied.standardized) == (16, "relu", True)
 
 
 def test_nade_is_its_equations() -> None:

@@ -316,7 +316,8 @@ def test_the_report_says_in_which_orderings_rows_were_judged() -> None:
     assert _orderings({"evaluation_masks": 1, "ordering": "natural"}) == "the natural one"
     assert _orderings({"evaluation_masks": 4, "ordering": "natural"}) == "the natural one, 3 random ones"
     assert _orderings({"orderings": 16, "ordering": "random"}) == "16 random ones"
-    assert _orderings({"ordering": "walk"}) == "a walk over the image"
+    assert _orderings({"hidden_size": 5, "ordering": "random"}) == "a random one"
+    assert _orderings({"ordering": "walk", "hidden_size": 5}) == "a walk over the image"
     assert _orderings({"ordering": "walk", "orderings": 2}) == "2 walks over the image"
     assert _orderings({}) == ""
 

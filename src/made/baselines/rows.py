@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from made.errors import DataError
 
-__all__ = ["asked", "binary", "learned", "whole"]
+__all__ = ["asked", "at_least", "binary", "learned", "whole"]
 
 
 def binary(rows: ArrayLike, name: str, columns: int | None = None) -> NDArray[np.uint8]:
@@ -56,9 +56,14 @@ def asked(model: Any, rows: ArrayLike) -> NDArray[np.uint8]:
 def whole(model: Any, n: int) -> int:
     """How many rows a model is asked to draw."""
     _columns(model)
-    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
-        raise ValueError(f"'n' should be a whole number, at least 1, not {n!r}.")
-    return int(n)
+    return at_least("n", n, 1)
+
+
+def at_least(name: str, value: Any, least: int) -> int:
+    """A whole number that is not below the least, or an error that has its name."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")
+    return int(value)
 
 
 def _columns(model: Any) -> int:

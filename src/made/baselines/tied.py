@@ -11,6 +11,8 @@ behind is a bias (a block, and not a column, because a hidden layer can then be 
     p_o(x) &= \prod_i p(x_{o_i} \mid x_{o_{<i}}), \quad p(x_{o_i} = 1 \mid x_{o_{<i}}) = \sigma(c_{o_i} + V_{o_i} h_i),
     \quad p(x) = \frac{1}{R} \sum_r p_{o_r}(x).
 
+Inputs may be standardised, :math:`(x - \mu) / s`; :math:`\mu` is taken off where U is added, once a block is behind.
+
 If some of the updates are in orderings of their own, it can be asked for any columns given any others: an ordering in
 which these come first has the answer. EoNADE is the same model, but learns by asking for a random part of each row
 given the rest; an update here asks for every column of each row, given all before it.
@@ -19,7 +21,7 @@ given the rest; an update here asks for every column of each row, given all befo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -32,7 +34,7 @@ from made.baselines.learning import Report, learn, one_thread, shares
 from made.baselines.moves import DIRECTIONS, Moves
 from made.baselines.nade import NADE, ROWS_AT_A_TIME, NADENetwork, by_columns
 from made.baselines.protocol import LogProb
-from made.baselines.rows import asked, learned, whole
+from made.baselines.rows import asked, at_least, learned, whole
 from made.baselines.states import BLOCK, logits_by_states
 from made.columns import LEAST_DEVIATION
 from made.errors import DataError
@@ -72,11 +74,10 @@ class TiedNetwork(NADENetwork):
         **others: Any,
     ) -> None:
         super().__init__(columns, units, **others)
-        if not isinstance(line, int) or line < 0:
-            raise ValueError(f"'line' should be a number of columns, or 0, not {line!r}.")
-        self.width, blocks = line or BLOCK, -(-columns // (line or BLOCK))
+        self.width = line or BLOCK
+        self.blocks = -(-columns // self.width)
         self.U = nn.Parameter(torch.zeros(columns, units)) if told else None
-        self.b_line = nn.Parameter(torch.zeros(blocks, units)) if line and not told else None
+        self.b_line = nn.Parameter(torch.zeros(self.blocks, units)) if line and not told else None
         self.b_moved = nn.Parameter(torch.zeros(directions, units)) if directions else None
         self.standardized = standardized
         if standardized:
@@ -105,8 +106,9 @@ class TiedNetwork(NADENetwork):
             W = W / self.scale.unsqueeze(1)
             U = None if U is None else U - self.mean.unsqueeze(1) * W
         if U is not None:
-            U = F.pad(U[ordering], (0, 0, 0, -len(U) % self.width)).view(-1, self.width, U.shape[1]).sum(dim=1)
-            told = U.cumsum(dim=0) - U
+            padded = F.pad(U[ordering], (0, 0, 0, -len(U) % self.width))
+            by_block = padded.view(self.blocks, self.width, U.shape[1]).sum(dim=1)
+            told = by_block.cumsum(dim=0) - by_block
         return W[ordering], V[ordering], self.c[ordering], told
 
     def in_ordering(
@@ -215,16 +217,17 @@ class TiedMADE:
         report: Report | None = None,
         **training: Any,
     ) -> None:
-        if not isinstance(orderings, int) or orderings < 1 or (ordering == "natural" and orderings > 1):
-            raise ValueError(f"'orderings' should be at least 1, and 1 if it is the natural one, not {orderings!r}.")
+        if ordering not in ("random", "walk", "natural"):
+            raise ValueError(f"'ordering' should be random, walk or natural, not {ordering!r}.")
+        self.hidden_size, self.orderings = at_least("hidden_size", hidden_size, 1), at_least("orderings", orderings, 1)
+        self.line, self.seed = at_least("line", line, 0), at_least("seed", seed, 0)
         if not 0 <= any_order <= 1:
             raise ValueError(f"'any_order' should be a share from 0 to 1, not {any_order!r}.")
         if moved and image is None:
             raise ValueError("'image' should be told where rows are moved.")
-        self.hidden_size, self.ordering, self.orderings, self.any_order = hidden_size, ordering, orderings, any_order
-        self.activation, self.standardized, self.line = activation, standardized, line
+        self.ordering, self.any_order, self.report = ordering, any_order, report
+        self.activation, self.standardized = activation, standardized
         self.dropout, self.input_dropout, self.moved, self.image = dropout, input_dropout, moved, image
-        self.seed, self.report = seed, report
         self.training = self.TRAINING | training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
@@ -246,16 +249,18 @@ class TiedMADE:
         self.best_epoch_, self.epochs = learn(
             network, x, loss, lambda: self._mean(y, self.places_[:JUDGES]).mean().item(), recipe, self.report, slower
         )
+        self.columns_ = len(first)
         return self
 
     def restore(self, weights: Mapping[str, Tensor]) -> Self:
         """A fitted model, from the weights that ``network_`` had."""
         self._begin(len(weights["c"])).load_state_dict(weights)
         self.network_.eval()
+        self.columns_ = len(weights["c"])
         return self
 
     def _begin(self, columns: int) -> TiedNetwork:
-        self.columns_, self.orderings_ = columns, self._orderings(columns)
+        self.orderings_ = self._orderings(columns)
         places = np.argsort(self.orderings_[0])  # of the columns, in the first ordering
         self.places_ = torch.from_numpy(places[self.orderings_])
         self.network_ = TiedNetwork(
@@ -275,19 +280,21 @@ class TiedMADE:
 
     def _orderings(self, columns: int) -> NDArray[np.intp]:
         numbers = range(self.orderings)
-        if self.ordering == "walk":
-            return np.stack([walk(self.image, self.seed + number) for number in numbers])
-        if self.ordering == "natural":
-            return np.arange(columns)[None]
-        if self.ordering != "random":
-            raise ValueError(f"'ordering' should be random, walk or natural, not {self.ordering!r}.")
-        random = np.random.default_rng(self.seed)
-        return np.stack([random.permutation(columns) for _ in numbers])
+        if self.ordering == "random":
+            random = np.random.default_rng(self.seed)
+            return np.stack([random.permutation(columns) for _ in numbers])
+        walks = self.ordering == "walk"
+        found = np.stack([walk(self.image, self.seed + each) if walks else np.arange(columns) for each in numbers])
+        if found.shape[1] != columns:
+            raise ValueError(f"'image' should have {columns} pixels, as a row has, not {found.shape[1]}.")
+        if (different := len(np.unique(found, axis=0))) < self.orderings:
+            raise ValueError(f"'orderings' should be at most {different}, as there are no more of them.")
+        return found
 
     def _next(self, generator: torch.Generator) -> Tensor:
         """The ordering of an update."""
         if self.any_order and torch.rand((), generator=generator) < self.any_order:
-            return torch.randperm(self.columns_, generator=generator)
+            return torch.randperm(self.places_.shape[1], generator=generator)
         number = int(torch.randint(self.orderings, (), generator=generator)) if self.orderings > 1 else 0
         return self.places_[number]
 
@@ -295,7 +302,7 @@ class TiedMADE:
         each = [self.network_.log_prob(x, ordering, first) for ordering in orderings]
         return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
 
-    def log_prob(self, rows: ArrayLike, *, given: Sequence[int] = ()) -> LogProb:
+    def log_prob(self, rows: ArrayLike, *, given: Iterable[int] = ()) -> LogProb:
         """log p of each row, exact: that of the mean of the R orderings.
 
         Arguments:
@@ -304,15 +311,16 @@ class TiedMADE:
                 the others, in orderings in which these come first.
         """
         x = torch.from_numpy(asked(self, rows)[:, self.orderings_[0]]).to(self.network_.c.dtype)
-        if not len(given):
+        known = np.array(list(given))
+        if not len(known):
             return LogProb(self._mean(x, self.places_).numpy())
         if not self.any_order:
             raise ValueError("'given' needs a model that learned any order: 'any_order' above 0.")
-        before = np.isin(self.orderings_, np.asarray(given))
-        if before.sum() != len(given) * self.orderings:
+        before = np.isin(self.orderings_, known)
+        if known.dtype.kind not in "iu" or known.ndim != 1 or before[0].sum() != len(known):
             raise ValueError(f"'given' should be some of the columns 0 to {self.columns_ - 1}, each once, not {given}.")
         orderings = self.places_.gather(1, torch.from_numpy(np.argsort(~before, axis=1, kind="stable")))
-        return LogProb(self._mean(x, orderings, len(given)).numpy())
+        return LogProb(self._mean(x, orderings, len(known)).numpy())
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
         """New rows, each in one of the orderings, which is drawn first."""
@@ -337,6 +345,8 @@ def walk(image: tuple[int, int] | None, number: int) -> NDArray[np.intp]:
     """
     if image is None:
         raise DataError("a walk is for rows that are images.")
+    if len(image) != 2:
+        raise ValueError(f"'image' should be a height and a width, not {image!r}.")
     down, right = ((1, 1), (-1, -1), (1, -1), (-1, 1))[number // 2 % 4]
     turned = np.arange(image[0] * image[1]).reshape(image)[::down, ::right]
     return (turned.T if number % 2 else turned).ravel()

@@ -169,13 +169,14 @@ def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
 
 def _orderings(parameters: Mapping[str, Any]) -> str:
     """The orderings in which an any-order model judges whole rows."""
-    count = parameters.get("evaluation_masks", parameters.get("orderings"))
-    if parameters.get("ordering") == "walk":
-        return "a walk over the image" if count in (None, 1) else f"{count} walks over the image"
+    count = parameters.get("evaluation_masks", parameters.get("orderings", 1 if "hidden_size" in parameters else None))
     if count is None:
         return ""
+    if parameters.get("ordering") == "walk":
+        return "a walk over the image" if count == 1 else f"{count} walks over the image"
     natural = parameters.get("ordering") == "natural"
-    return ", ".join([*["the natural one"] * natural, *[f"{count - natural} random ones"] * (count > natural)])
+    random = "a random one" if count - natural == 1 else f"{count - natural} random ones"
+    return ", ".join([*["the natural one"] * natural, *[random] * (count > natural)])
 
 
 def _details(rows: Sequence[Row], name: str) -> list[str]:
