@@ -155,7 +155,7 @@ class Network(nn.Module):
     def slower(self) -> dict[str, float]:
         """What the learning rate of a matrix should be divided by, of those that are to learn more slowly.
 
-        Conditioning weights are multiplied by ones, or by nothing. All of a unit's that are seen have the same gradient,
+        Conditioning weights are multiplied by ones, or by none. All of a unit's that are seen have the same gradient,
         so that their sum, which is what matters, would go many times as far in an update as a bias does.
         """
         return {name: self.shape(name)[1] ** 0.5 for name in self.matrices if name[0] == "U"}
