@@ -8,9 +8,9 @@ networks that differ in their seed, and so in their orderings, masks and initial
 There are three recipes: one for a list of masks; one for unlimited masks in as many segments as there are columns,
 whose models can be asked anything; and one for tied networks, which have a unit at every degree with the same weights
 (:mod:`made.baselines.tied`), in some orderings or in any. The row "any-order" is one model that can be asked anything
-(two on MNIST), the row "ours" a committee of whichever recipe validation rows prefer. What a recipe leaves free is chosen by validation
-rows, too: `--grid full` searches for it (:mod:`made.tuning`; not for tied networks), and `--grid evening` takes what
-was found, which is below.
+(two on MNIST), the row "ours" a committee of whichever recipe validation rows prefer. What a recipe leaves free is
+chosen by validation rows, too: `--grid full` searches for it (:mod:`made.tuning`; not for tied networks), and
+`--grid evening` takes what was found, which is below.
 """
 
 from __future__ import annotations
