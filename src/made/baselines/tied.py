@@ -308,7 +308,8 @@ class TiedMADE:
         Arguments:
             rows: the rows.
             given: the numbers of columns that are conditioned on, of a model that learned any order; log p is that of
-                the others, in orderings in which these come first.
+                the others, in orderings in which these come first. It is exact, and as good as what training has seen:
+                a random part of the columns is, half of an image may well not be.
         """
         x = torch.from_numpy(asked(self, rows)[:, self.orderings_[0]]).to(self.network_.c.dtype)
         known = np.array(list(given))
