@@ -156,7 +156,7 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
     | {"direct": False},
     "ocr_letters": _free((1000, 1000), 130, 0.25, activation="silu", patience=130) | EVEN | NATURAL,
 }
-# The same of tied networks, for a share of updates in orderings of their own.
+# Tied networks: of an image, and of pages that were looked at on the web.
 PIXELS = _tied(1000, 24, 0.5, 2e-3, ordering="walk", moved=0.5, line=28)
 PAGES = _tied(1000, 40, 0.4, 5e-3, activation="sigmoid", orderings=16, standardized=True)
 CHOSEN: dict[str, dict[str, Choice]] = {
