@@ -38,7 +38,7 @@ FAST = {
     "eonade2": lambda seed=0: EoNADE((12, 8), orderings=3, max_epochs=1, learning_rate=0.01, dropout=0.2, seed=seed),
     "made": lambda seed=0: OneMask(hidden_sizes=(12,), max_epochs=5, seed=seed),
     "made-masks": lambda seed=0: MaskSampling(hidden_sizes=(12,), masks=3, max_epochs=5, seed=seed),
-    "made-tied": lambda seed=0: TiedMADE(12, **TIED, max_epochs=5, seed=seed),
+    "tied": lambda seed=0: TiedMADE(12, **TIED, max_epochs=5, seed=seed),
 }
 
 
@@ -86,7 +86,7 @@ def test_what_depends_is_learned() -> None:
     """All but independence, which cannot, find that columns copy each other."""
     test = structured(1000, seed=2)
     alone = FAST["bernoulli"]().fit(TRAIN, VALID).log_prob(test).mean()
-    for name in ("mixture", "nade", "eonade", "made", "made-tied"):
+    for name in ("mixture", "nade", "eonade", "made", "tied"):
         more = {"max_epochs": 4 if name == "eonade" else 40, "learning_rate": 0.02} if name != "mixture" else {}
         system = FAST[name]()
         if more:
@@ -415,7 +415,7 @@ def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn
     assert not np.array_equal(other.orderings_, model.orderings_)
     again = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **asked).restore(other.network_.state_dict())
     assert np.array_equal(again.log_prob(WORLDS).values, other.log_prob(WORLDS).values)
-    tied = SYSTEMS["made-tied"].factory(0)
+    tied = SYSTEMS["tied"].factory(0)
     assert (tied.orderings, tied.activation, tied.standardized) == (16, "relu", True)
 
 

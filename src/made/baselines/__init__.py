@@ -50,7 +50,7 @@ SYSTEMS: dict[str, System] = {
     "eonade2": System("EoNADE, 2 hidden layers", _factory("eonade", "EoNADE", hidden_sizes=(500, 500))),
     "made": System("MADE", _factory("made", "OneMask")),
     "made-masks": System("MADE, mask sampling", _factory("made", "MaskSampling")),
-    "made-tied": System("MADE, tied units, 16 orderings", _factory("tied", "TiedMADE", orderings=16, **TIED)),
+    "tied": System("MADE, tied units, 16 orderings", _factory("tied", "TiedMADE", orderings=16, **TIED)),
     "rbm": System("RBM", _factory("rbm", "RBM"), exact=False),
     "dbn": System("DBN, 2 hidden layers", _factory("dbn", "DBN"), exact=False),
     "dbm": System("DBM, 2 hidden layers", _factory("dbm", "DBM"), exact=False),

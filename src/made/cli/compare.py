@@ -31,7 +31,7 @@ def compare(
         typer.Option(
             "--models",
             help="Names with commas between them: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks, "
-            "made-tied, rbm, dbn, dbm, darn, darn-noise; all; or package.module:Class, with fit and score_samples as "
+            "tied, rbm, dbn, dbm, darn, darn-noise; all; or package.module:Class, with fit and score_samples as "
             "in scikit-learn. The first nine, whose likelihoods are exact, unless told.",
             show_default=False,
         ),
