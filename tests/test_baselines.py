@@ -303,6 +303,9 @@ def test_a_tied_network_in_any_ordering_is_its_equations(standardized) -> None:
         network.V.normal_(generator=torch.Generator().manual_seed(2))
         network.U.normal_(generator=torch.Generator().manual_seed(1))
         found = network.in_ordering(x, ordering)
+        first, noise = torch.arange(COLUMNS), torch.rand(x.shape, dtype=x.dtype)
+        assert torch.equal(network(x), network.in_ordering(x, first))
+        assert torch.equal(network.draw(noise), network.draw_in_ordering(noise, first))
         inputs = (x - network.mean) / network.scale if standardized else x
         for place, column in enumerate(ordering.tolist()):
             a = network.b.expand(len(x), -1)

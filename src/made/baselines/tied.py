@@ -134,6 +134,10 @@ class TiedNetwork(NADENetwork):
         x = self.leave_out(x, generator)
         return logits_by_states(x, W, b, V, c, told, activation=self.activation, width=self.width)
 
+    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The logits in the first ordering. Shapes: (rows, D) to (rows, D)."""
+        return self.in_ordering(x, torch.arange(x.shape[1], device=x.device), generator)
+
     def log_prob(self, x: Tensor, ordering: Tensor, first: int = 0) -> Tensor:
         """log p of the columns from the ``first`` in an ordering, given those before; in double precision.
 
@@ -146,6 +150,10 @@ class TiedNetwork(NADENetwork):
                 terms = F.binary_cross_entropy_with_logits(logits, values, reduction="none")
                 parts.append(-terms[:, first:].sum(dim=1, dtype=torch.float64))
             return torch.cat(parts)
+
+    def draw(self, noise: Tensor) -> Tensor:
+        """Rows of the first ordering from uniform numbers. Shapes: (rows, D) to (rows, D)."""
+        return self.draw_in_ordering(noise, torch.arange(noise.shape[1], device=noise.device))
 
     def draw_in_ordering(self, noise: Tensor, ordering: Tensor) -> Tensor:
         """Rows from uniform numbers, column after column. Shapes: (rows, D) and (D) to (rows, D)."""
