@@ -369,6 +369,12 @@ def test_table_6_and_the_claims(tmp_path) -> None:
     assert "The paper's MADE has 8000 units in each layer; here it has 400" in page
     assert "With 1 mask, two layers are 0.25 nats worse here (the intervals overlap), and 1.19 worse" in page
     assert "With 32 masks, two layers are 2.00 nats better here, and 1.40 better in the paper." in page
+    rows[2]["config"] = rows[2]["config"] | {"hidden_sizes": [8000]}
+    write(tmp_path, "mnist", rows)
+    page = report(tmp_path)
+    assert "The paper's MADE has 8000 units in each layer; here some rows have 400" in page
+    assert "With 32 masks, one layer has 8000 units here, and two have 400 x 400: no comparison." in page
+    assert "With 1 mask, two layers are 0.25 nats worse here" in page
     write(tmp_path, "mnist", rows[:1])
     page = report(tmp_path)
     assert page.count("not both are measured here yet") == 2

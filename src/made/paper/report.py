@@ -142,7 +142,8 @@ def _table_6(rows: Sequence[Row]) -> str:
     text += f"The paper's MADE has {WIDTH} units in each layer"
     sizes = [_parameters(row)["hidden_sizes"] for model, row in here.items() if model.startswith("MADE")]
     if narrow := sorted({size for each in sizes for size in each if size != WIDTH}):
-        text += f"; here it has {_and(narrow)}, as the table says, and the two columns are not of the same model"
+        who = "some rows have" if any(WIDTH in each for each in sizes) else "it has"
+        text += f"; here {who} {_and(narrow)}, as the table says, and the two columns are not of the same model there"
     parts.append(f"{text}.")
     if "ours" in here and "any-order" in here:
         parts += _gap([(MNIST_SET, here["ours"], here["any-order"])])
@@ -209,6 +210,10 @@ def _layers(rows: Sequence[Row]) -> str:
         one, two = mine
         if one is None or two is None:
             said.append(f"With {masks}, not both are measured here yet.")
+            continue
+        if {_units(one)} != set(_units(two).split(" x ")):
+            sizes = f"one layer has {_units(one)} units here, and two have {_units(two)}"
+            said.append(f"With {masks}, {sizes}: no comparison.")
             continue
         gain, wide = one["test_nll"] - two["test_nll"], (one["ci95"] or 0) + (two["ci95"] or 0)
         said.append(
