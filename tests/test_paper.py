@@ -173,6 +173,7 @@ def test_the_grids_are_those_of_the_paper() -> None:
         assert all((case["hidden_sizes"], case["masks"]) == ((8000,) * layers, masks) for case in full.values())
         (name,) = table_mnist.cases(row, "evening", width=64, epochs=3)
         assert name == f"{layers}x64-{masks}-mask{'s' if masks > 1 else ''}-rate-0.05-3-epochs"
+        assert [case["learning_rate"] for case in table_mnist.cases(row, "full", rates=[0.2]).values()] == [0.2]
         assert row in published.MNIST
 
 
@@ -464,6 +465,18 @@ def test_table_mnist_has_the_width_that_is_asked_for_and_samples_find_its_best_m
     refused = run("figure", "samples", "--model", here / "runs" / "binarized_mnist" / f"{best}-seed3", code=2)
     assert "is no model of 784 binary columns" in refused.stderr  # these have 64
     assert run("figure", "samples", "--seed", 3, code=2).stderr == refused.stderr.replace(f"{here}/", "")
+
+
+def test_table_mnist_tries_the_rates_that_are_asked_for(here) -> None:
+    rates = ["--rate", 0.2, "--rate", 0.1, "--rate", 0.2]
+    (row,) = json.loads(
+        run("table", "mnist", "--row", "MADE 1hl (1 mask)", *rates, "--width", 5, "--epochs", 1, "--json").stdout
+    )
+    assert [each["name"] for each in row["tried"]] == [f"1x5-1-mask-rate-{rate}-1-epochs" for rate in (0.2, 0.1)]
+    assert row["valid_nll"] == min(each["valid_nll"] for each in row["tried"])
+    for bad in ("0", "-1", "nan", "inf"):
+        assert "'--rate' should be a number above 0" in run("table", "mnist", "--rate", bad, code=2).stderr
+    assert "are for the paper's rows" in run("table", "mnist", "--row", "ours", "--rate", 0.1, code=2).stderr
 
 
 def test_samples_are_drawn_beside_their_neighbours(here) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,6 +61,14 @@ def mnist(
         ),
     ] = None,
     epochs: EPOCHS = None,
+    rate: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--rate",
+            help="A learning rate to try; may be repeated. 0.05 in an evening, the paper's four in the full grid.",
+            show_default=False,
+        ),
+    ] = None,
     results: RESULTS = Path("results"),
     runs: RUNS = Path("runs"),
     seed: SEED = 0,
@@ -71,11 +80,15 @@ def mnist(
     from made.paper import ours, table_mnist
 
     rows = _chosen(row, (*table_mnist.ROWS, *ours.ROWS))
-    if (width or epochs) and not set(rows) - set(ours.ROWS):
-        raise usage("'--width' and '--epochs' are for the paper's rows; those of ours are chosen.")
+    if (width or epochs or rate) and not set(rows) - set(ours.ROWS):
+        raise usage("'--width', '--epochs' and '--rate' are for the paper's rows; those of ours are chosen.")
+    rates = tuple(dict.fromkeys(rate or ()))  # one that is named twice is tried once
+    if not all(0 < each < math.inf for each in rates):
+        raise usage(f"'--rate' should be a number above 0, not {', '.join(map(str, rates))}.")
     with search_of("mnist", results, runs, grid.value, seed, as_json, quiet) as search:
         data = datasets.load(table_mnist.SET)
-        made = table_mnist.make(search, data, tuple(each for each in rows if each in table_mnist.ROWS), width, epochs)
+        paper = tuple(each for each in rows if each in table_mnist.ROWS)
+        made = table_mnist.make(search, data, paper, width, epochs, rates)
         made += ours.make(search, data, tuple(each for each in rows if each in ours.ROWS))
     show(made, as_json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from made.datasets import Dataset
@@ -39,8 +40,12 @@ PROTOCOL: dict[str, Any] = {
 }
 
 
-def cases(row: str, budget: str, width: int | None = None, epochs: int | None = None) -> dict[str, dict[str, Any]]:
+def cases(
+    row: str, budget: str, width: int | None = None, epochs: int | None = None, rates: Sequence[float] = ()
+) -> dict[str, dict[str, Any]]:
     """The configurations of a row: parameters of the estimator, by a name that says what differs.
+
+    Width, epochs and learning rates are those of the budget unless told.
 
     Example:
         >>> list(cases("MADE 2hl (32 masks)", "full"))[:2]
@@ -52,7 +57,7 @@ def cases(row: str, budget: str, width: int | None = None, epochs: int | None = 
     return {
         f"{layers}x{width}-{masks}-mask{'' if masks == 1 else 's'}-rate-{rate}-{epochs}-epochs": PROTOCOL
         | {"hidden_sizes": (width,) * layers, "masks": masks, "learning_rate": rate, "max_epochs": epochs}
-        for rate in RATES[budget]
+        for rate in rates or RATES[budget]
     }
 
 
@@ -62,6 +67,7 @@ def make(
     rows: tuple[str, ...] = tuple(ROWS),
     width: int | None = None,
     epochs: int | None = None,
+    rates: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
     """The rows of the table."""
-    return [search.row(data, row, cases(row, search.budget, width, epochs)) for row in rows]
+    return [search.row(data, row, cases(row, search.budget, width, epochs, rates)) for row in rows]
