@@ -182,12 +182,12 @@ def test_what_the_masks_do_not_allow_is_refused_with_the_remedy(family) -> None:
     names = np.array(["first", "second", "third", "fourth"])[family[0].ordering - 1]
     network = Network(Columns([Binary()] * 4, names.tolist()), family)
     with pytest.raises(
-        ValueError, match=r"row 0: 'fourth' is given but 'first', which comes before.*Remedy.*masks=None"
+        ValueError, match=r"row 0, 'fourth' is given but 'first', which comes before.*Remedy.*masks='unlimited'"
     ):
         log_prob(network, torch.zeros(2, 4), given=[int(order[3])])
     rows = torch.zeros(2, 4)
     rows[1, order[0]] = NAN
-    with pytest.raises(ValueError, match="row 1: 'fourth' is observed but 'first', which comes before"):
+    with pytest.raises(ValueError, match="row 1, 'fourth' is observed but 'first', which comes before"):
         log_prob(network, rows)
 
 
@@ -327,7 +327,7 @@ def test_one_mask_at_a_time_is_asked_only_what_it_allows() -> None:
     for function in (log_conditionals, log_likelihood):
         with pytest.raises(ValueError, match="Remedy"):
             function(network, [[NAN, 1, 0, 1]])
-        with pytest.raises(ValueError, match=r"row 1: .*Remedy"):
+        with pytest.raises(ValueError, match=r"row 1, .*Remedy"):
             function(network, [[0, 1, 0, 1], [NAN, 1, 0, 1]], [0, 1])
     with pytest.raises(ValueError, match="part of the question already"):
         log_prob(network, Question.ask(network, rows), given=[0])

@@ -6,11 +6,10 @@ that the answers to a table that comes in blocks are those to one that comes at 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from made.errors import DataError, QuestionError
+from made.errors import MadeError
 
 __all__ = ["ROWS_AT_A_TIME", "blocks", "counted_from"]
 
@@ -33,8 +32,5 @@ def counted_from(first: int) -> Iterator[None]:
     """Errors that name a row of a block name it by its number in the table, of which ``first`` rows come before."""
     try:
         yield
-    except (DataError, QuestionError) as error:
-        if not first:
-            raise
-        text = re.sub(r"\brow (\d+)", lambda found: f"row {int(found[1]) + first}", str(error), count=1)
-        raise type(error)(text) from None
+    except MadeError as error:
+        raise error.after(first) from None

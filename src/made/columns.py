@@ -369,8 +369,10 @@ class Columns(Sequence[Column]):
         if not (valid | hole).all():
             row, column = (valid | hole).logical_not().nonzero()[0].tolist()
             raise DataError(
-                f"row {row}, column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
-                f"{self.kinds[column].allowed}, nor NaN for 'not observed'."
+                f"column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
+                f"{self.kinds[column].allowed}, nor NaN for 'not observed'.",
+                row=row,
+                column=self.names[column],
             )
         return self._by_family(Column.inner, table, dtype).masked_fill(hole, 0), hole
 

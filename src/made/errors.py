@@ -1,20 +1,47 @@
-"""What can go wrong, by whose fault it is. Every message is a sentence for the person who reads it."""
+"""The errors that `made` raises, grouped by what the caller must fix. Every message is a sentence for a person."""
 
 from __future__ import annotations
 
-__all__ = ["DataError", "Diverged", "Interrupted", "ModelError", "QuestionError"]
+from typing import Self
+
+__all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "QuestionError"]
 
 
-class DataError(ValueError):
+class MadeError(ValueError):
+    """An error that may know where in a table it happened.
+
+    Arguments:
+        message: a sentence; where a row is known, it is put in front.
+        row: the row, counted from 0.
+        column: the column's name.
+
+    Example:
+        >>> str(DataError("column 2 ('age'): infinity cannot be used.", row=3, column="age"))
+        "row 3, column 2 ('age'): infinity cannot be used."
+    """
+
+    def __init__(self, message: str, *, row: int | None = None, column: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.row, self.column = message, row, column
+
+    def __str__(self) -> str:
+        return self.message if self.row is None else f"row {self.row}, {self.message}"
+
+    def after(self, rows: int) -> Self:
+        """The same error in a table in which so many rows come before."""
+        return type(self)(self.message, row=None if self.row is None else self.row + rows, column=self.column)
+
+
+class DataError(MadeError):
     """Data that cannot be used: a value that is not allowed, a file that is not what it says."""
 
 
-class ModelError(ValueError):
+class ModelError(MadeError):
     """A model folder that cannot be used: damaged, foreign, or of a newer version."""
 
 
-class QuestionError(ValueError):
-    """A question that cannot be asked of this model, or is not well put."""
+class QuestionError(MadeError):
+    """A question that cannot be asked of this model, or is malformed."""
 
 
 class Diverged(ArithmeticError):  # noqa: N818

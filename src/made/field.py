@@ -104,8 +104,10 @@ class Field(Facts):
         if row is not None:
             value = in_text(values[row : row + 1], "datetime")[0] if temporal else values.tolist()[row]
             raise DataError(
-                f"row {row}, {label}: {value!r} is {has}, where the model has {wants}: give what it was fitted on, or "
-                "NaN for 'not observed'."
+                f"{label}: {value!r} is {has}, where the model has {wants}: give what it was fitted on, or "
+                "NaN for 'not observed'.",
+                row=row,
+                column=self.name,
             )
         return values, dtype
 
@@ -170,13 +172,17 @@ class Field(Facts):
         row = int(np.flatnonzero(off | below)[0])
         if below[row]:
             raise DataError(
-                f"row {row}, {label}: {self.shown(values[row])} is below {self.low:g}, as no value was that the model "
-                f"was fitted on: give NaN for 'not observed', or fit with columns={{{self.name!r}: 'real'}}."
+                f"{label}: {self.shown(values[row])} is below {self.low:g}, as no value was that the model "
+                f"was fitted on: give NaN for 'not observed', or fit with columns={{{self.name!r}: 'real'}}.",
+                row=row,
+                column=self.name,
             )
         steps_of = "whole days" if self.temporal and self.step == DAY else f"steps of {self.step:g}"
         raise DataError(
-            f"row {row}, {label}: {self.shown(values[row])} is not among the values in {steps_of} that the model was "
-            "fitted on: round it, or give NaN for 'not observed'."
+            f"{label}: {self.shown(values[row])} is not among the values in {steps_of} that the model was "
+            "fitted on: round it, or give NaN for 'not observed'.",
+            row=row,
+            column=self.name,
         )
 
     def _unseen(self, values: Values, dtype: Dtype, row: int, label: str) -> DataError:
@@ -184,9 +190,11 @@ class Field(Facts):
         known = [self.shown(float(each)) if self.temporal else repr(each) for each in self.values[:10]]
         remedy = "" if self.dtype == "bool" else f", or fit with columns={{{self.name!r}: 'numeric'}}"
         return DataError(
-            f"row {row}, {label}: {value} is not among the known values ({', '.join(known)}"
+            f"{label}: {value} is not among the known values ({', '.join(known)}"
             f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for 'not observed'"
-            f"{', or fit with unseen=' + repr('other') if self.dtype == 'text' else remedy}."
+            f"{', or fit with unseen=' + repr('other') if self.dtype == 'text' else remedy}.",
+            row=row,
+            column=self.name,
         )
 
 

@@ -299,10 +299,12 @@ def require_prefixes(network: Network, question: Question, connectivity: Connect
             latest = names[int((positions[row] * flags[row]).argmax())]
             missing = names[int(torch.where(flags[row], len(names) + 1, positions[row]).argmin())]
             raise QuestionError(
-                f"row {row}: '{latest}' is {what} but '{missing}', which comes before it in an ordering of this model, "
+                f"'{latest}' is {what} but '{missing}', which comes before it in an ordering of this model, "
                 "is not. A model whose orderings are fixed or a finite list answers only where the given columns come "
                 "first in each of them, then those asked for, then the holes. Remedy: train a model with unlimited "
-                "masks and resampled orderings (masks=None, resample='both'), which answers any such question."
+                "masks and resampled orderings (masks='unlimited', resample='both'), which answers any such question.",
+                row=row,
+                column=latest,
             )
 
 

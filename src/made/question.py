@@ -46,8 +46,10 @@ class Question:
         if flags is not None and hole is not None and (flags & hole).any():
             row, column = (flags & hole).nonzero()[0].tolist()
             raise QuestionError(
-                f"row {row}, column {column} ('{network.columns.names[column]}') is given, but its value is NaN: give "
-                "a value, or leave the column out of 'given'."
+                f"column {column} ('{network.columns.names[column]}') is given, but its value is NaN: give "
+                "a value, or leave the column out of 'given'.",
+                row=row,
+                column=network.columns.names[column],
             )
         if flags is not None and not flags.any():
             flags = None

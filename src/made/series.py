@@ -138,7 +138,7 @@ def _plain_dates(values: Values, date: Collection[type], label: str) -> tuple[Va
 def _finite(column: Values, label: str) -> Values:
     if np.isinf(column).any():
         row = int(np.flatnonzero(np.isinf(column))[0])
-        raise DataError(f"row {row}, {label}: infinity cannot be used: give a number, or NaN for 'not observed'.")
+        raise DataError(f"{label}: infinity cannot be used: give a number, or NaN for 'not observed'.", row=row)
     return column
 
 

@@ -69,9 +69,11 @@ class Trainer:
         if self.data.observed is not None and not network.connectivities.any_order:
             row, column = (~self.data.observed).nonzero()[0].tolist()
             raise DataError(
-                f"row {row}, column {column} ('{network.columns.names[column]}') is not observed, but only a model "
+                f"column {column} ('{network.columns.names[column]}') is not observed, but only a model "
                 "whose masks are unlimited, with resampled orderings, learns from rows with holes "
-                "(masks='unlimited'); or fill them first."
+                "(masks='unlimited'); or fill them first.",
+                row=row,
+                column=network.columns.names[column],
             )
         self.parameters = dict(network.named_parameters())
         self.optimizer = make_optimizer(
