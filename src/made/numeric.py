@@ -14,6 +14,8 @@ which loses no digits far out in the tails.
 Amounts that range over orders of magnitude are standardised on a curved scale (:mod:`made.transform`), whose slope is
 part of the density. Numbers that are never below some least one have a mixture that is cut off there: what would lie
 below is shared out over the rest, :math:`p(x) / \sum_k \pi_k \sigma((\mu_k - z_\text{low}) / s_k)`.
+
+A billionth of every such distribution is spread over the whole line, so that no finite number is impossible.
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ __all__ = ["Numeric"]
 WIDE_SCALES = (4.0, 20.0, 100.0, 500.0, 2500.0)
 WIDE_SHARES = (8e-5, 1.6e-5, 3.2e-6, 6.4e-7, 1.6e-7)
 CURVED_WIDE = ((2.0,), (1e-4,))
+
+# A billionth is a Cauchy distribution over the whole line, the other side of a bound, too: no finite number is
+# impossible, and even what is 1e15 scales away costs no more than a hundred nats. It is never drawn from.
+FAR_SHARE = 1e-9
 
 # The input units beside z itself: where along the values it is, at places where standardised values usually are.
 PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
@@ -65,7 +71,8 @@ class Numeric(Column):
             real numbers.
         components: the number of logistics.
         curve, center: of :mod:`made.transform`; 0 for a straight scale.
-        low: the least value that there can be; one of the steps, if there are steps.
+        low: the least value that is drawn, one of the steps if there are steps; what lies below costs as much as what
+            is far away.
 
     Example:
         >>> kind = Numeric(location=170, scale=10, step=1)
@@ -109,8 +116,7 @@ class Numeric(Column):
     @property
     def allowed(self) -> str:
         origin = self.center if self.curve else self.location
-        kind = f"a number in steps of {self.step:g} from {origin:g}" if self.step else "a finite number"
-        return f"{kind}, at least {self.low:g}" if self._bounded else kind
+        return f"a number in steps of {self.step:g} from {origin:g}" if self.step else "a finite number"
 
     @property
     def middle(self) -> Tensor:
@@ -143,8 +149,6 @@ class Numeric(Column):
         valid = values.isfinite()
         if self._stepped:
             valid &= self._is_step(values)
-        if self._bounded:
-            valid &= values >= self._like(self.low, values)
         return valid
 
     def inner(self, values: Tensor) -> Tensor:
@@ -155,10 +159,7 @@ class Numeric(Column):
         return standard.clamp(-FARTHEST, FARTHEST)
 
     def outer(self, values: Tensor) -> Tensor:
-        found = self._straight(values)
-        if self._stepped:
-            origin, step = self._like(self._origin, found), self._like(self.step, found)
-            found = origin + ((found - origin) / step).round() * step
+        found = self._nearest(values)
         return found.clamp(min=self._like(self.low, found)) if self._bounded else found
 
     def encode(self, values: Tensor) -> Tensor:
@@ -175,25 +176,29 @@ class Numeric(Column):
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         weight, mean, scale = self._components(units)
+        far = math.log(FAR_SHARE / math.pi) - torch.log1p(values.square())
         if self._stepped:
-            below, width = (each.unsqueeze(-1) for each in self._step_of(values))
+            begin, width = self._step_of(values)
+            far = far + width.log()
+            below, width = begin.unsqueeze(-1), width.unsqueeze(-1)
             above = below + width
             area = torch.log(-torch.expm1(-width / scale))
             parts = F.logsigmoid((above - mean) / scale) + F.logsigmoid((mean - below) / scale) + area
         else:
             t = (values.unsqueeze(-1) - mean) / scale
             parts = F.logsigmoid(t) + F.logsigmoid(-t) - scale.log()
-        log_p = torch.logsumexp(weight + parts, dim=-1)
+        log_p = torch.logsumexp(weight + parts, dim=-1) + math.log1p(-FAR_SHARE)
         if not self._stepped:
             # The logarithm in double precision: a scale may be too small, or too large, for the network's own.
             slope = -self._like(self.scale, values, double=True).log()
             if self._curved:
                 slope = slope + log_slope(self._unstandard(values), self._like(self.curve, values, double=True))
-            log_p = log_p + slope.to(values.dtype)
-        if self._bounded:
-            low = self._edge(values).unsqueeze(-1)
-            log_p = log_p - torch.logsumexp(weight + F.logsigmoid((mean - low) / scale), dim=-1)
-        return log_p
+            log_p, far = log_p + slope.to(values.dtype), far + slope.to(values.dtype)
+        if not self._bounded:
+            return torch.logaddexp(log_p, far)
+        low = self._edge(values)
+        log_p = log_p - torch.logsumexp(weight + F.logsigmoid((mean - low.unsqueeze(-1)) / scale), dim=-1)
+        return torch.where(values < low, far, torch.logaddexp(log_p, far))
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         weight, mean, scale = self._cut_off(units)
@@ -298,12 +303,20 @@ class Numeric(Column):
             found = unbend(found, self._like(self.center, found), self._like(self.curve, found))
         return found
 
+    def _nearest(self, values: Tensor) -> Tensor:
+        """Values of the table, each the nearest step; they may be below the least one."""
+        found = self._straight(values)
+        if not self._stepped:
+            return found
+        origin, step = self._like(self._origin, found), self._like(self.step, found)
+        return origin + ((found - origin) / step).round() * step
+
     def _step_of(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Where the step of each standardised value begins, and how wide it is there."""
         if not self._curved:
             width = self._width(values)
             return values - width / 2, width
-        found, half = self.outer(values), self._like(self.step, values, double=True) / 2
+        found, half = self._nearest(values), self._like(self.step, values, double=True) / 2
         below, above = self.inner(found - half), self.inner(found + half)
         return below.to(values.dtype), (above - below).to(values.dtype)
 

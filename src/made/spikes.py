@@ -58,8 +58,9 @@ class Spiked(Column):
         if not self.spikes or len(set(self.spikes)) != len(self.spikes) or any(math.isnan(x) for x in self.spikes):
             raise ValueError(f"'spikes' should be different numbers, at least one, not {self.spikes!r}.")
         finite = torch.tensor([spike for spike in self.spikes if spike != math.inf], dtype=torch.float64)
-        if not self.rest.valid(finite).all():
-            raise ValueError(f"'spikes' should each be {self.rest.allowed}, not {self.spikes!r}.")
+        if not (self.rest.valid(finite) & (finite >= self.rest.low)).all():
+            least = f", at least {self.rest.low:g}" if math.isfinite(self.rest.low) else ""
+            raise ValueError(f"'spikes' should each be {self.rest.allowed}{least}, not {self.spikes!r}.")
 
     @property
     def count(self) -> int:
