@@ -126,8 +126,9 @@ def test_predictions_of_a_column(model) -> None:
     quantiles = model.predict_quantiles(TABLE, "size", quantiles=(0.05, 0.5, 0.95))
     assert quantiles.shape == (400, 3)
     assert (np.diff(quantiles, axis=1) >= 0).all()
-    assert np.array_equal(model.predict(TABLE), model.predict(TABLE, target="count"))
-    with pytest.raises(ValueError, match="is not numeric and has no quantiles"):
+    with pytest.raises(ValueError, match="there is no target: name a column, such as target='count', or give 'y'"):
+        model.predict(TABLE)
+    with pytest.raises(ValueError, match="has no order, and so no quantiles"):
         model.predict_quantiles(TABLE, target="kind")
     with pytest.raises(ValueError, match="'quantiles' should be probabilities"):
         model.predict_quantiles(TABLE, target="size", quantiles=[5])

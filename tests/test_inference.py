@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from made import MADE, Categorical, Numeric
-from made.errors import DataError
+from made.errors import DataError, UnseenWarning
 from made.facts import OTHER
 from made.field import Field
 from made.schema import Schema
@@ -207,12 +207,12 @@ def test_a_column_that_is_dropped_is_no_part_of_the_model(tmp_path) -> None:
 def test_constants_have_probability_one() -> None:
     frame = pd.DataFrame({"text": ["same"] * 40, "number": [3.5] * 40, "whole": [7] * 40, "other": list("ab") * 20})
     model = MADE(**SMALL, max_epochs=3).fit(frame)
-    assert [field.kind for field in model.model_.schema.fields] == ["categorical"] * 3 + ["binary"]
-    assert model.score_samples(frame[:2], given=["other"]).tolist() == [0, 0]
+    assert [field.kind for field in model.model_.schema.fields] == ["categorical", "ordinal", "ordinal", "categorical"]
+    assert model.score_samples(frame[:2], given=["other"]) == pytest.approx([0, 0], abs=0.05)  # but for unseen values
     assert model.score_samples(frame[:1])[0] == pytest.approx(math.log(0.5), abs=0.2)
     assert model.sample(4)[["text", "number", "whole"]].drop_duplicates().to_numpy().tolist() == [["same", 3.5, 7]]
     alone = MADE(**SMALL, max_epochs=2).fit(frame[["whole"]])
-    assert alone.score(frame[["whole"]]) == 0
+    assert alone.score(frame[["whole"]]) == pytest.approx(0, abs=1e-5)
 
 
 def test_what_is_missing_is_a_value_if_asked() -> None:
@@ -223,7 +223,7 @@ def test_what_is_missing_is_a_value_if_asked() -> None:
     income[random.random(900) < np.where(asked == "by letter", 0.6, 0.1)] = NAN
     job = np.where(random.random(900) < 0.2, None, random.choice(["none", "some"], 900))
     frame = pd.DataFrame({"asked": asked, "income": income, "job": job})
-    model = MADE(**SMALL, max_epochs=40, missing="category", learning_rate=0.01).fit(frame)
+    model = MADE(**SMALL, max_epochs=40, missing="category", unseen="error", learning_rate=0.01).fit(frame)
     how, amount, work = model.model_.schema.fields
     assert [how.missing, amount.missing, work.missing] == [False, True, True]
     assert isinstance(amount.column(), Spiked)
@@ -282,35 +282,40 @@ def test_text_that_was_never_seen_is_another() -> None:
     city = random.choice(["Oslo", "Bergen"], 300).astype(object)
     city[:12] = [f"village {d}" for d in range(12)]
     frame = pd.DataFrame({"city": city, "rich": random.random(300) < 0.5})
+    strict = MADE(**SMALL, max_epochs=0, unseen="error").fit(frame)
     with pytest.raises(DataError, match=r"'Tromsø' is not among the known values.*unseen='other'"):
-        MADE(**SMALL, max_epochs=0).fit(frame).score_samples(pd.DataFrame({"city": ["Tromsø"], "rich": [True]}))
-    model = MADE(**SMALL, max_epochs=30, unseen="other").fit(frame)
+        strict.score_samples(pd.DataFrame({"city": ["Tromsø"], "rich": [True]}))
+    model = MADE(**SMALL, max_epochs=30).fit(frame)
     field = model.model_.schema.fields[0]
     assert field.values == ("Bergen", "Oslo")
-    assert field.other == pytest.approx(1 / 302)
-    assert model.classes("city").tolist() == ["Bergen", "Oslo", OTHER]
+    assert field.other == pytest.approx(0.1 / 302)
+    assert model.classes("city").tolist() == ["Bergen", "Oslo"]
     rows = pd.DataFrame({"city": ["Tromsø", "village 3", OTHER, "Oslo", "Bergen"], "rich": [True] * 5})
-    probability = np.exp(model.score_samples(rows, given=["rich"]))
+    with pytest.warns(UnseenWarning, match="values that training never saw: 3 of 'city'"):
+        probability = np.exp(model.score_samples(rows, given=["rich"]))
     assert probability[0] == probability[1] == probability[2]  # it is the likelihood of the bucket
     assert probability[2:].sum() == pytest.approx(1, abs=1e-5)
     assert probability[0] == pytest.approx(0.04, abs=0.03)
     drawn = model.sample(500)["city"]
-    assert set(drawn) == {"Oslo", "Bergen", OTHER}
-    assert model.impute(pd.DataFrame({"city": ["Tromsø", None], "rich": [True, None]}))["city"][0] == "Tromsø"
+    assert set(drawn) == {"Oslo", "Bergen"}
+    assert model.predict_proba(rows[3:], target="city").sum(axis=1) == pytest.approx(1)
+    with pytest.warns(UnseenWarning):
+        assert model.impute(pd.DataFrame({"city": ["Tromsø", None], "rich": [True, None]}))["city"][0] == "Tromsø"
 
 
 def test_the_bucket_is_never_empty() -> None:
-    """However long training goes on without a rare value, what was never seen keeps the share of one row."""
+    """However long training goes on without a rare value, what was never seen keeps a share."""
     frame = pd.DataFrame({"a": ["x", "y"] * 100, "b": [True, False] * 100})
-    model = MADE(hidden_sizes=(32,), max_epochs=150, random_state=0, unseen="other", dtype="float64").fit(frame)
+    model = MADE(hidden_sizes=(32,), max_epochs=150, random_state=0, dtype="float64").fit(frame)
     row = pd.DataFrame({"a": ["z"], "b": [True]})
-    assert np.exp(model.score_samples(row, given=["b"]))[0] >= 1 / 202
+    with pytest.warns(UnseenWarning):
+        assert np.exp(model.score_samples(row, given=["b"]))[0] >= 0.1 / 202
     assert model.predict_proba(row, target="a").sum() == pytest.approx(1)
     field = infer(["S", "M"], ["S", "M", "L"], unseen="other")
     assert (field.values, field.kind) == (("S", "M", "L"), "categorical")
-    assert field.column() == Categorical(4, field.ordered, 1 / 4)
-    # numbers and truth values have no other
-    assert infer([1, 2, 3] * 20, unseen="other").other == 0
+    assert field.column() == Categorical(4, field.ordered, 0.1 / 4)
+    # numbers have places of their own for others, and truth values have no other
+    assert not infer([1, 2, 3] * 20, unseen="other").bucket
     assert infer([True, False], unseen="other").kind == "binary"
     # where all are rare, all are kept
     assert infer(["a", "b", "c"], unseen="other").values == ("a", "b", "c")
@@ -341,9 +346,12 @@ def test_a_reserved_share_is_part_of_one(reserved) -> None:
     assert (probability[:, 3] >= reserved).all()
     grid = ((torch.arange(10_000, dtype=torch.float64) + 0.5) / 10_000).expand(5, -1)
     drawn = kind.draw(units.unsqueeze(1).expand(5, 10_000, 4), grid)
+    shown = probability[:, : kind.cardinality]  # without a reserved one, which is never drawn
+    shown = shown / shown.sum(1, keepdim=True)
     for k in range(4):
-        assert torch.allclose((drawn == k).double().mean(1), probability[:, k], atol=2e-4)
-    assert torch.equal(kind.mode(units), probability.argmax(1).double())
+        expected = shown[:, k] if k < kind.cardinality else torch.zeros(5, dtype=torch.float64)
+        assert torch.allclose((drawn == k).double().mean(1), expected, atol=2e-4)
+    assert torch.equal(kind.mode(units), shown.argmax(1).double())
     with pytest.raises(ValueError, match="'reserved' should be at least 0 and below 1"):
         Categorical(3, reserved=1.0)
 

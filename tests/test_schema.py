@@ -42,19 +42,19 @@ def infer(values, kind="auto") -> Field:
         ([0, 1, 1], "binary", (0, 1)),
         ([1, 1, 1], "binary", (0, 1)),
         ([0.0, NAN, 0.0], "binary", (0.0, 1.0)),
-        ([7, 7], "categorical", (7,)),
-        ([2.5, NAN, 2.5], "categorical", (2.5,)),
+        ([7, 7], "ordinal", (7,)),
+        ([2.5, NAN, 2.5], "ordinal", (2.5,)),
         ([3, 1], "binary", (1, 3)),
         ([0.5, 1.5], "numeric", ()),
         ([0.5, 1.5] * 9 + [NAN] * 9, "numeric", ()),
         ([0.5, 1.5] * 10, "binary", (0.5, 1.5)),
-        ([1, 2, 3] * 10, "categorical", (1, 2, 3)),
+        ([1, 2, 3] * 10, "ordinal", (1, 2, 3)),
         ([1, 2, 3] * 9 + [1, 2], "numeric", ()),
-        ([*range(20)] * 10, "categorical", tuple(range(20))),
+        ([*range(20)] * 10, "ordinal", tuple(range(20))),
         ([*range(21)] * 10, "numeric", ()),
-        ([0.5, 1.5, 2.5] * 20, "categorical", (0.5, 1.5, 2.5)),
+        ([0.5, 1.5, 2.5] * 20, "ordinal", (0.5, 1.5, 2.5)),
         ([0.5, 1.5, 2.5] * 19 + [0.5, 1.5], "numeric", ()),
-        ([d / 2 for d in range(10)] * 20, "categorical", tuple(d / 2 for d in range(10))),
+        ([d / 2 for d in range(10)] * 20, "ordinal", tuple(d / 2 for d in range(10))),
         ([d / 2 for d in range(11)] * 20, "numeric", ()),
         (pd.Categorical([3, 1, 2]), "categorical", (1, 2, 3)),
         (pd.Categorical([0.5, 1.5]), "binary", (0.5, 1.5)),
@@ -121,12 +121,12 @@ def test_columns_for_the_network() -> None:
 def test_kinds_can_be_told() -> None:
     frame = pd.DataFrame({"n": [1, 2, 3, 4] * 20, "g": ["low", "mid", "high", "low"] * 20})
     table = Table.of(frame)
-    assert [field.kind for field in Schema.infer(table).fields] == ["categorical", "categorical"]
+    assert [field.kind for field in Schema.infer(table).fields] == ["ordinal", "categorical"]
     told = Schema.infer(table, {"n": "numeric", 1: ["low", "mid", "high"]})
     assert [field.kind for field in told.fields] == ["numeric", "categorical"]
     assert told.fields[1].values == ("low", "mid", "high")
     assert told.encode(table)[:3, 1].tolist() == [0, 1, 2]
-    assert Schema.infer(table, ["auto", "categorical"]) == Schema.infer(table) == Schema.infer(table, "categorical")
+    assert Schema.infer(table, ["auto", "categorical"]) == Schema.infer(table) == Schema.infer(table, {"n": "ordinal"})
     assert Schema.infer(Table.of([[1.5], [2.5]]), {"x0": "categorical"}).fields[0].values == (1.5, 2.5)
     assert infer(["b", "a"], ["b", "a"]).kind == "binary"
     assert infer(["b", "a"], np.array(["b", "a", "c"])).values == ("b", "a", "c")
@@ -156,7 +156,7 @@ def test_kinds_can_be_told() -> None:
         ),
         ([str(d) for d in range(1001)] * 2, "auto", DataError, "1001 distinct values.*looks like numbers: convert it"),
         (range(1001), "categorical", DataError, "1001 distinct values, more than 1000; choose 'numeric'"),
-        ([1, 2], "ordinal", ValueError, "the kind 'ordinal' is unknown: choose from 'auto', 'binary'"),
+        ([1, 2], "nominal", ValueError, "the kind 'nominal' is unknown: choose from 'auto', 'binary'"),
         ([1, 2], None, ValueError, "the kind None is unknown"),
         ([1, 2], [], ValueError, "should have at least one value"),
         ([1, 2], [1, None], ValueError, "none that is empty or NaN"),
@@ -314,9 +314,9 @@ def test_frames_of_other_columns() -> None:
         (list("abc"), ["q"], r"give one of them, or NaN for 'not observed', or fit with unseen='other'\.$"),
         ([True, False], ["q"], r"give one of them, or NaN for 'not observed'\.$"),
         (list("abcdefghijkl"), ["q"], r"\('a', .*, 'j', \.\.\.\)"),
-        ([1, 2, 3] * 10, [2, 4], r"row 1, column 0 \('a'\): 4 is not .*, or fit with columns=\{'a': 'numeric'\}"),
+        ([1, 2, 3] * 10, [2, 4], r"row 1, column 0 \('a'\): 4 is not .*, or fit with unseen='other'\.$"),
         ([1, 2, 3] * 10, [2.5], r"2\.5 is not among the known values \(1, 2, 3\)"),
-        ([1, 2, 3] * 10, ["two"], "'two' is not among the known values"),
+        ([1, 2, 3] * 10, ["two"], "'two' is text, where the model has numbers"),
         (list("abc"), [1], "1 is not among the known values"),
         ([True, False], [2], r"2 is not among the known values \(False, True\)"),
         ([0.5, 1.25, 7], ["old"], r"row 0, column 0 \('a'\): 'old' is text, where the model has numbers"),
@@ -350,7 +350,7 @@ def test_fields_survive_json(field) -> None:
     ("which", "change", "message"),
     [
         (0, {"name": 3}, "'name' should be text, not 3"),
-        (0, {"kind": "ordinal"}, "'kind' of column 'a' should be one of binary, categorical, numeric, not 'ordinal'"),
+        (0, {"kind": "nominal"}, "'kind' of column 'a' should be one of binary, categorical, ordinal, numeric, not"),
         (0, {"kind": ["binary"]}, "'kind' of column 'a'"),
         (0, {"dtype": "none"}, "'dtype' of column 'a' should be one of text, bool, int, float"),
         (0, {"values": [False, True, False]}, "different from each other"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from made.facts import KINDS
 from made.schema import Schema
 from made.state import Epoch
 
@@ -17,7 +18,7 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
     """The text, in Markdown."""
     parameters, scores, data = config["parameters"], config["scores"], config["data"]
     fields = schema.fields
-    kinds = {kind: sum(field.kind == kind for field in fields) for kind in ("binary", "categorical", "numeric")}
+    kinds = {kind: sum(field.kind == kind for field in fields) for kind in KINDS}
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
     lines = [
         "# A model of `made`",

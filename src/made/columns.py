@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from made.errors import DataError
+from made.unseen import Unseen
 
 __all__ = ["Binary", "Categorical", "Column", "Columns", "Rows"]
 
@@ -48,6 +49,16 @@ class Column(ABC):
     @abstractmethod
     def allowed(self) -> str:
         """The values that are allowed, in words."""
+
+    @property
+    def codes(self) -> int:
+        """How many values 0, 1, ... the column has, each with a probability; 0 for numbers, which have no list."""
+        return 0
+
+    @property
+    def cardinality(self) -> int:
+        """How many of :attr:`codes` stand for a value that can be shown: all but one for "any other value"."""
+        return self.codes
 
     @abstractmethod
     def valid(self, values: Tensor) -> Tensor:
@@ -127,6 +138,7 @@ class Binary(Column):
         signed: code the input as -1 and +1, so that 0, the input of what is masked or not observed, is neither.
         share: the share of ones; the input is then standardised by it, so that 0 is what is expected. It is divided by
             a deviation of 0.1 at least, or rare ones would be large.
+        unseen: what any other number is; its input is 0, as if it were not observed. ``None``: it is not allowed.
 
     Example:
         >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
@@ -135,10 +147,15 @@ class Binary(Column):
 
     signed: bool = False
     share: float | Tensor | None = None
+    unseen: Unseen | None = None
 
     inputs = 1
     outputs = 1
-    allowed = "0 or 1"
+    codes = 2
+
+    @property
+    def allowed(self) -> str:
+        return "0 or 1" if self.unseen is None else "a finite number"
 
     def __post_init__(self) -> None:
         if self.share is None:
@@ -149,28 +166,44 @@ class Binary(Column):
             raise ValueError(f"'share' should be above 0 and below 1, not {self.share!r}.")
 
     def __repr__(self) -> str:
-        return f"Binary(signed={self.signed})" if self.share is None else f"Binary(share={self.share})"
+        coding = f"signed={self.signed}" if self.share is None else f"share={self.share}"
+        return f"Binary({coding}{'' if self.unseen is None else f', unseen={self.unseen!r}'})"
 
     @property
     def family(self) -> object:
-        return self if self.share is None else (Binary, "standardised")
+        return self if self.share is None else (Binary, "standardised", self.unseen)
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:
-        shares = [getattr(kind, "share") for kind in kinds]  # noqa: B009
-        return kinds[0] if shares[0] is None else Binary(share=torch.tensor(shares, dtype=torch.float64))
+        first = cast(Binary, kinds[0])
+        if first.share is None:
+            return first
+        shares = [cast(Binary, kind).share for kind in kinds]
+        return Binary(share=torch.tensor(shares, dtype=torch.float64), unseen=first.unseen)
 
     def valid(self, values: Tensor) -> Tensor:
-        return values * (values - 1) == 0
+        return self._listed(values) if self.unseen is None else values.isfinite()
 
     def encode(self, values: Tensor) -> Tensor:
         if self.share is None:
-            return (2 * values - 1 if self.signed else values).unsqueeze(-1)
-        share = torch.as_tensor(self.share, dtype=values.dtype, device=values.device)
-        return ((values - share) / (share * (1 - share)).sqrt().clamp(min=LEAST_DEVIATION)).unsqueeze(-1)
+            units = 2 * values - 1 if self.signed else values
+        else:
+            share = torch.as_tensor(self.share, dtype=values.dtype, device=values.device)
+            units = (values - share) / (share * (1 - share)).sqrt().clamp(min=LEAST_DEVIATION)
+        if self.unseen is not None:
+            units = units.masked_fill(~self._listed(values), 0)
+        return units.unsqueeze(-1)
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(units.squeeze(-1), values, reduction="none").neg_()
+        logit = units.squeeze(-1)
+        if self.unseen is None:
+            return F.binary_cross_entropy_with_logits(logit, values, reduction="none").neg_()
+        listed = self._listed(values)
+        learned = F.binary_cross_entropy_with_logits(logit, values * listed, reduction="none").neg_()
+        return self.unseen.combine(learned, listed, values)
+
+    def _listed(self, values: Tensor) -> Tensor:
+        return values * (values - 1) == 0
 
     def independent(self, values: Tensor) -> Tensor:
         return ((values.sum() + 1) / (len(values) + 2)).logit().unsqueeze(0)  # as if there were one 0 and one 1 more
@@ -193,8 +226,8 @@ class Categorical(Column):
         k: the number of values.
         ordered: whether the values are in an order: then there are input units, too, for 'above the first', ...,
             'above the last but one', coded as -1 and +1, so that an order need not be learned.
-        reserved: the least probability of the last value, which may stand for all that was never seen: a share of the
-            distribution that is not learned.
+        reserved: the least probability of the last value, which then stands for all that was never seen: a share of
+            the distribution that is not learned. That value is scored, but never drawn, nor the most likely.
 
     Example:
         >>> Categorical(3).encode(torch.tensor([2.0, 0.0]))
@@ -225,6 +258,14 @@ class Categorical(Column):
         return self.k
 
     @property
+    def codes(self) -> int:
+        return self.k
+
+    @property
+    def cardinality(self) -> int:
+        return self.k - (self.reserved > 0)
+
+    @property
     def allowed(self) -> str:
         return f"a whole number from 0 to {self.k - 1}"
 
@@ -247,12 +288,11 @@ class Categorical(Column):
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         # The last is left out: it is 1 but for rounding, and is not to be missed.
-        shares = self._log_shares(units).exp() if self.reserved else units.softmax(dim=-1)
-        below = shares.cumsum(dim=-1)[..., :-1]
+        below = units[..., : self.cardinality].softmax(dim=-1).cumsum(dim=-1)[..., :-1]
         return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
 
     def mode(self, units: Tensor) -> Tensor:
-        return self._log_shares(units).argmax(dim=-1).to(units.dtype)
+        return units[..., : self.cardinality].argmax(dim=-1).to(units.dtype)
 
     def _log_shares(self, units: Tensor) -> Tensor:
         learned = units.log_softmax(dim=-1)

@@ -8,7 +8,8 @@ a column with k values is one of the k - 1 others, each as likely; a wrong numbe
     [y_d \ne x_d] / (k - 1) & \text{a column with k values} \\ m_d(y_d) & \text{a column of numbers} \end{cases}
 
 **What is asked** is :math:`p(x \mid y) \propto p(x) \prod_d q(y_d \mid x_d)`: the x that is most likely, or, entry by
-entry, what is expected. A hole of y is neither cleaned nor filled; nothing is known of it.
+entry, what is expected. A hole of y is neither cleaned nor filled; nothing is known of it. Nor is it of a value that
+training never saw, which is left as it is.
 
 **How.** If all columns have lists of values, and these make few enough rows, all of them are tried: this is exact.
 Otherwise it goes entry by entry, by the conditionals :math:`p(x_d \mid x_{-d})` of an any-order model:
@@ -155,6 +156,9 @@ class _Noisy:
         cls, ensemble: Ensemble, codes: NDArray[np.float64], error: NDArray[np.float64], counts: Sequence[int]
     ) -> _Noisy:
         network = ensemble.network
+        sizes_of = np.array(counts)
+        foreign = (sizes_of > 0) & ~((codes >= 0) & (codes < sizes_of) & (codes == np.floor(codes)))
+        codes = np.where(foreign, np.nan, codes)
         question = Question.ask(network, codes)
         values, observed = question.values, ~torch.from_numpy(np.isnan(codes)).to(question.values.device)
         # Of one value, there is no other.

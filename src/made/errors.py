@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
-__all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "QuestionError"]
+__all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "QuestionError", "UnseenWarning"]
 
 
 class MadeError(ValueError):
@@ -42,6 +43,20 @@ class ModelError(MadeError):
 
 class QuestionError(MadeError):
     """A question that cannot be asked of this model, or is malformed."""
+
+
+class UnseenWarning(UserWarning):
+    """Some values were never seen in training.
+
+    Arguments:
+        counts: how many, by column.
+    """
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        shown = [f"{count} of {name!r}" for name, count in list(counts.items())[:5]]
+        more = f" and {len(counts) - 5} more columns" if len(counts) > 5 else ""
+        super().__init__(f"values that training never saw: {', '.join(shown)}{more}. They are very unlikely.")
+        self.counts = dict(counts)
 
 
 class Diverged(ArithmeticError):  # noqa: N818

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -45,6 +45,7 @@ from made.schema import Kinds, Schema, dropped
 from made.state import Epoch
 from made.store import is_begun, replace_folder
 from made.table import Table
+from made.target import with_target
 from made.training import Trainer
 
 __all__ = ["MADE"]
@@ -56,7 +57,11 @@ FEW = 128  # columns, up to which an answer may take a pass for each of them
 
 def _has_discrete_column(estimator: MADE) -> bool:
     model: Model | None = getattr(estimator, "model_", None)
-    return model is None or any(field.kind != "numeric" for field in model.schema.fields)
+    if model is None:
+        return True
+    target = getattr(estimator, "target_", None)
+    fields = model.schema.fields if target is None else [model.schema.fields[model.schema.names.index(target)]]
+    return any(field.kind != "numeric" for field in fields)
 
 
 class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,12 +99,13 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         validation_fraction: the share of rows set apart to choose the epoch, if ``fit`` gets no ``X_valid``; 0: none.
         validation_masks: how many masks are averaged after each epoch, of an unlimited model or of a longer list.
         evaluation_masks: how many an unlimited model averages in every answer; samples are drawn from the same ones.
-        columns: the kinds of the columns, ``"auto"``, or a kind (``"binary"``, ``"categorical"``, ``"numeric"``,
-            ``"real"``, ``"drop"``, or a list of values in order) for each, or for some of them by name.
+        columns: the kinds of the columns, ``"auto"``, or a kind (``"binary"``, ``"categorical"``, ``"ordinal"``,
+            ``"numeric"``, ``"real"``, ``"drop"``, or a list of values in order) for each, or for some of them by name.
         missing: what an empty entry is: ``"unobserved"``, about which nothing is said, or a ``"category"``, a value
             like others, which samples have, too; for all columns, or for some of them by name.
-        unseen: what to do about text that training never saw: ``"error"``, or ``"other"``, one value for all of it,
-            learned from what is seen only once.
+        unseen: what to do about values that training never saw: ``"other"`` takes them for what they are, unlikely (of
+            text, all are one more category, learned from what is seen only once; samples never have it) and warns;
+            ``"error"`` refuses them.
         dtype: the precision of the network, ``"float32"`` or ``"float64"``.
         tensorboard: a folder for the curves of TensorBoard.
         random_state: the seed of everything that is random.
@@ -108,7 +114,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
     Attributes:
         model_: schema, network and history.
-        n_features_in_, feature_names_in_: as in scikit-learn.
+        n_features_in_, feature_names_in_: as in scikit-learn, without the target.
+        target_: the name of the column that ``y`` has become; ``None`` without one.
+        classes_: the values of the target, if it has a list of them.
         n_epochs_, best_epoch_, valid_nll_: how training went; the last is of the ensemble that answers.
 
     Example:
@@ -194,7 +202,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         evaluation_masks: int = 16,
         columns: Kinds = "auto",
         missing: str | Mapping[str | int, str] = "unobserved",
-        unseen: Literal["error", "other"] = "error",
+        unseen: Literal["error", "other"] = "other",
         dtype: str = "float32",
         tensorboard: str | os.PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -248,6 +256,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.string = True
+        tags.classifier_tags = ClassifierTags()  # for predict_proba
         return cast(Tags, tags)
 
     def fit(
@@ -262,13 +271,14 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
         Arguments:
             X: the rows: an array, a sparse matrix, or a data frame; NaN means "not observed".
-            y: not used.
+            y: one more column, the target: what :meth:`predict` and :meth:`predict_proba` predict. Rows to ask about
+                may have it or not.
             X_valid: rows to choose the epoch by; unless told, ``validation_fraction`` of X.
             resume_from: a folder in which the state of training is kept as it goes, to go on from exactly, with the
                 same rows and parameters (``max_epochs`` and ``max_seconds`` may grow, unless patience has ended it);
                 in the end, it holds the model. Nothing there: training starts. Finished: the model is loaded.
         """
-        return self._fit(X, X_valid, None if resume_from is None else Path(resume_from))
+        return self._fit(X, X_valid, None if resume_from is None else Path(resume_from), y=y)
 
     def _fit(
         self,
@@ -277,6 +287,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         folder: Path | None,
         overwrite: bool = False,
         after_epoch: Callable[[Epoch], None] | None = None,
+        y: Any = None,
     ) -> MADE:
         """:meth:`fit`; to overwrite is to start anew, after all was found right, in a folder that has a model.
 
@@ -285,9 +296,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         self._validate_params()
         without = dropped(self.columns)
         table = Table.of(X, without)
+        if y is not None:
+            table = Table.of(with_target(X, y), without)
         valid_table = None if X_valid is None else Table.of(X_valid, without, len(table.columns))
-        _check_feature_names(self, table.native(X), reset=True)
-        self.n_features_in_ = len(table.columns)
+        _check_feature_names(self, table.native(X) if y is None else X, reset=True)
+        self.n_features_in_ = len(table.columns) - (y is not None)
         together = table if valid_table is None else table.with_rows_of(valid_table)
         try:
             schema = Schema.infer(together, self.columns, missing=self.missing, unseen=self.unseen)
@@ -296,8 +309,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         except ValueError as error:
             name = "missing" if str(error).startswith("'missing'") else "columns"
             raise InvalidParameterError(f"The '{name}' parameter of MADE: {error}") from None
-        codes = schema.encode(table)
-        valid = None if valid_table is None else schema.encode(valid_table)
+        codes = schema.encode(table, training=True)
+        valid = None if valid_table is None else schema.encode(valid_table, training=True)
+        self.target_ = None if y is None else schema.names[-1]
         go_on = folder is not None and not overwrite and is_begun(folder)
         before, state = open_model(cast(Path, folder)) if go_on else (None, None)
         seed = before.config.seed if before is not None and self.random_state is None else self._seed()
@@ -310,7 +324,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         elif self.standardized:
             schema = schema.standardized(codes)
         try:
-            config = new_config(self._stored_parameters(seed, schema), seed, schema, _container(table), data)
+            stored = self._stored_parameters(seed, schema)
+            config = new_config(stored, seed, schema, _container(table), data, self.target_)
         except ValueError as error:
             raise InvalidParameterError(str(error)) from None
         self._template: Table | None = table.template()
@@ -368,7 +383,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         """
         codes = self._codes(self._table(X))
         named = [given] if isinstance(given, (str, numbers.Integral)) else given
-        flags = None if given is None else np.isin(np.arange(self.n_features_in_), [self._place(c) for c in named])
+        flags = None if given is None else np.isin(np.arange(codes.shape[1]), [self._place(c) for c in named])
         network = self.model_.network
         question, answers = Question.ask(network, codes, flags), []
         for block in blocks(len(codes)):
@@ -377,7 +392,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return torch.cat(answers).cpu().numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of :meth:`score_samples`."""
+        """The mean of :meth:`score_samples`; of the rows with the target, if there is one, and ``y`` is given."""
+        if y is not None and getattr(self, "target_", None) is not None and self._table(X).extra:  # X lacks it
+            X = with_target(X, y)
         return float(self.score_samples(X).mean(dtype=np.float64))
 
     def sample(
@@ -399,7 +416,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ValueError(f"'n_samples' should be a whole number, at least 1, not {n_samples!r}.")
-        known = np.full((1, self.n_features_in_), np.nan)
+        known = np.full((1, len(self.model_.schema.fields)), np.nan)
         if isinstance(given, Mapping):
             for column, value in given.items():
                 d = self._place(column)
@@ -448,7 +465,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             filled = np.stack(filled) if isinstance(filled[0], np.ndarray) else torch.stack(filled)
         if not return_uncertainty:
             return filled
-        return filled, uncertainty(ensemble, codes, several if n_draws > 1 else several[0])
+        shown = slice(codes.shape[1] - table.extra)
+        return filled, uncertainty(ensemble, codes, several if n_draws > 1 else several[0]).select(shown)
 
     def transform(self, X: Any) -> Any:
         """The rows, with the most likely value in each hole: ``impute(X, strategy="mode")``."""
@@ -460,10 +478,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
         Arguments:
             X: the rows; what they have in the column itself is not looked at, and a frame may lack it.
-            target: the column, by name or number; the last unless told.
+            target: the column, by name or number; by default the ``y`` that :meth:`fit` was given.
 
         Returns:
-            An array of shape (rows, values), the values in the order of :meth:`classes`.
+            An array of shape (rows, values), the values in the order of :meth:`classes`. They sum to one: values that
+            training never saw have no column.
         """
         d, codes = self._asked(X, target)
         classes = self.classes(d)
@@ -473,11 +492,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return answer
 
     def predict(self, X: Any, target: Any = None) -> NDArray[Any]:
-        """The most likely value of a column, given what is observed of the others; of numbers, the expected one.
+        """The most likely value of a column, given what is observed of the others; if it is numeric, the expected one.
 
         Arguments:
             X: the rows; what they have in the column itself is not looked at, and a frame may lack it.
-            target: the column, by name or number; the last unless told.
+            target: the column, by name or number; by default the ``y`` that :meth:`fit` was given.
         """
         d, codes = self._asked(X, target)
         field, found = self.model_.schema.fields[d], forecast(self._ensemble(), codes, d, ())
@@ -492,7 +511,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
         Arguments:
             X: the rows; what they have in the column itself is not looked at, and a frame may lack it.
-            target: the column, by name or number; the last unless told.
+            target: the column, by name or number; by default the ``y`` that :meth:`fit` was given.
             quantiles: the probabilities.
 
         Returns:
@@ -501,11 +520,15 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         if not all(0 <= each <= 1 for each in quantiles):
             raise ValueError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
         d, codes = self._asked(X, target)
-        if self.model_.schema.fields[d].kind != "numeric":
-            raise QuestionError(
-                f"column {self.model_.schema.names[d]!r} is not numeric and has no quantiles: ask for predict_proba."
-            )
-        return forecast(self._ensemble(), codes, d, quantiles).quantiles
+        field = self.model_.schema.fields[d]
+        if field.kind not in ("ordinal", "numeric"):
+            raise QuestionError(f"column {field.name!r} has no order, and so no quantiles: ask for predict_proba.")
+        found = forecast(self._ensemble(), codes, d, quantiles)
+        if field.kind == "numeric":
+            return found.quantiles
+        below = found.probabilities.cumsum(axis=1)[:, :-1]
+        places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
+        return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
 
     def denoise(
         self,
@@ -535,7 +558,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         table = self._table(X)
         if strategy not in ("mode", "mean"):
             raise ValueError(f"'strategy' should be mode or mean, not {strategy!r}.")
-        errors = np.full(self.n_features_in_, error, dtype=np.float64)
+        errors = np.full(len(self.model_.schema.fields), error, dtype=np.float64)
         for column, chance in (column_error or {}).items():
             errors[self._place(column)] = chance
         if not ((errors >= 0) & (errors < 1)).all():
@@ -569,15 +592,22 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         )
 
     def classes(self, target: Any = None) -> NDArray[Any]:
-        """The values of a binary or categorical column, in order; of the last column unless told."""
-        check_is_fitted(self, "model_")
-        field = self.model_.schema.fields[-1 if target is None else self._place(target)]
+        """The values of a column that has a list of them, in order; by default of the ``y`` that fit was given."""
+        field = self.model_.schema.fields[self._target(target)]
         if field.kind == "numeric":
             raise QuestionError(
-                f"column {field.name!r} is numeric and has no list of values: name a 'target' that is binary or "
-                "categorical, or fill the column by impute(X, strategy='mean')."
+                f"column {field.name!r} is numeric and has no list of values: name a 'target' that has one, or fill "
+                "the column by impute(X, strategy='mean')."
             )
         return np.array(field.labels())
+
+    @property
+    def classes_(self) -> NDArray[np.generic]:
+        """The values of the target, as scikit-learn's classifiers have them."""
+        target = getattr(self, "target_", None)
+        if target is None or self.model_.schema.fields[self._place(target)].kind == "numeric":
+            raise AttributeError("'classes_' are the values of a target 'y' that has a list of them: fit with one.")
+        return self.classes(target)
 
     def surprise(self, X: Any) -> Any:
         """What each entry adds to the oddness of its row: -log p(x_d | x_<d), the mean over masks; NaN for a hole.
@@ -619,9 +649,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         except (TypeError, ValueError) as error:
             raise ModelError(f"{folder}: config.json is not what it should be: {error}") from None
         estimator._template = estimator._state = None
-        estimator.n_features_in_ = len(model.schema.fields)
+        estimator.target_ = model.config.target
+        names = [name for name in model.schema.names if name != estimator.target_]
+        estimator.n_features_in_ = len(names)
         if model.schema.named:
-            estimator.feature_names_in_ = np.array(model.schema.names, dtype=object)
+            estimator.feature_names_in_ = np.array(names, dtype=object)
         return estimator._take(model)
 
     def _take(self, model: Model) -> MADE:
@@ -698,21 +730,42 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
     def _table(self, X: Any, lacks: int | None = None) -> Table:
         check_is_fitted(self, "model_")
-        table = self.model_.schema.table(X)
-        name = None if lacks is None else self.model_.schema.names[lacks]
+        schema = self.model_.schema
+        table, target = schema.table(X), getattr(self, "target_", None)
+        name = None if lacks is None else schema.names[lacks]
         if name is not None and table.names is not None and name not in table.names:
-            return table.with_empty_column(name)
-        try:
-            _check_feature_names(self, table.native(X), reset=False)
-        except ValueError as error:
-            raise DataError(str(error)) from None
+            table = table.with_empty_column(name)
+        elif target is None or table.names is None or target not in table.names:
+            try:
+                _check_feature_names(self, table.native(X), reset=False)
+            except ValueError as error:
+                raise DataError(str(error)) from None
+        if target is not None:
+            without = len(table.columns) == len(schema.fields) - 1 if table.names is None else target not in table.names
+            if without:
+                table = table.with_empty_column(target)
+            elif table.names is None and len(table.columns) != len(schema.fields):
+                raise DataError(
+                    f"X has {len(table.columns)} features, but MADE is expecting {len(schema.fields) - 1} features as "
+                    "input."
+                )
         return table
 
     def _asked(self, X: Any, target: Any) -> tuple[int, NDArray[np.float64]]:
         """The number of a column, and rows as codes, whatever they have there."""
-        check_is_fitted(self, "model_")
-        d = self.n_features_in_ - 1 if target is None else self._place(target)
+        d = self._target(target)
         return d, self._codes(self._table(X, lacks=d), ignore=d)
+
+    def _target(self, target: Any) -> int:
+        """The number of the column to predict."""
+        check_is_fitted(self, "model_")
+        if target is None and getattr(self, "target_", None) is None:
+            names = self.model_.schema.names
+            raise QuestionError(
+                f"there is no target: name a column, such as target={names[-1]!r}, or give 'y' to fit. The columns are "
+                f"{', '.join(names[:20])}{', ...' if len(names) > 20 else ''}."
+            )
+        return self._place(self.target_ if target is None else target)
 
     def _codes(self, table: Table, ignore: int | None = None) -> NDArray[np.float64]:
         return self.model_.schema.encode(table, ignore=ignore)

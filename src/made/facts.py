@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Self, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,12 +16,16 @@ from made.columns import Binary, Categorical, Column
 from made.dates import Temporal, in_text, objects
 from made.errors import DataError
 from made.numeric import Numeric
+from made.ordinal import Ordinal
 from made.spikes import Spiked
 from made.table import Dtype
+from made.unseen import Unseen
 
-__all__ = ["OTHER", "Facts", "Kind"]
+__all__ = ["KINDS", "OTHER", "Facts", "Kind"]
 
-Kind: TypeAlias = Literal["binary", "categorical", "numeric"]
+Kind: TypeAlias = Literal["binary", "categorical", "ordinal", "numeric"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
@@ -47,7 +52,7 @@ LATER: dict[str, Any] = {
 OWNERS = {
     "ordered": ("categorical",),
     "missing": ("categorical", "numeric"),
-    "other": ("categorical",),
+    "other": KINDS,
     "share": ("binary",),
 }
 
@@ -58,16 +63,18 @@ class Facts:
 
     Arguments:
         name: of the column.
-        kind: ``"binary"``, ``"categorical"`` or ``"numeric"``.
+        kind: ``"binary"``, ``"categorical"``, ``"ordinal"`` or ``"numeric"``.
         values: what the codes 0, 1, ... stand for; none if numeric.
-        location, scale, step: of a numeric column, see :class:`made.numeric.Numeric`.
+        location, scale: of a numeric column, see :class:`made.numeric.Numeric`.
+        step: how far apart numbers are; 0 for real numbers.
         dtype: how values are given back: ``"float"``, ``"int"``, ``"bool"``, ``"text"``, ``"date"`` or ``"datetime"``.
         curve, center: of a numeric column on a curved scale, see :mod:`made.transform`.
         low: the least value of a numeric column; None if there is none.
         spikes: values of a numeric column that have a probability of their own, see :mod:`made.spikes`.
         ordered: whether the categories are in an order that says something.
         missing: whether what is not there is a value of its own; its code comes after those of the values.
-        other: the least probability of one more category, for text that is not among the values; 0 if there is none.
+        other: the least probability of values that training never saw: of a categorical column, that of one more
+            category. 0: they are refused.
         share: of ones in a binary column whose input is standardised by it; None if it is not.
     """
 
@@ -90,7 +97,7 @@ class Facts:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise DataError(f"'name' should be text, not {self.name!r}.")
-        for key, choices in (("kind", ("binary", "categorical", "numeric")), ("dtype", tuple(TYPES))):
+        for key, choices in (("kind", KINDS), ("dtype", tuple(TYPES))):
             if not isinstance(getattr(self, key), str) or getattr(self, key) not in choices:
                 raise self._wrong(key, f"one of {', '.join(choices)}")
         for key in ("location", "scale", "step", "curve", "center", "low", "other", "share"):
@@ -134,11 +141,13 @@ class Facts:
             raise DataError(f"Column {self.name!r} is numeric: its 'values' should be (), its 'dtype' int or float.")
         if not numeric and (len(self.values) < 1 or (self.kind == "binary") > (len(self.values) == 2)):
             raise self._wrong("values", "two" if self.kind == "binary" else "at least one")
+        if self.dtype in ("text", "bool") and (self.kind == "ordinal" or (self.kind == "binary" and self.other)):
+            raise self._wrong("dtype", "that of numbers or dates")
         for key, plain in LATER.items():
             if getattr(self, key) != plain and self.kind not in OWNERS.get(key, ("numeric",)):
                 raise self._wrong(key, f"{plain!r} where the column is {self.kind}")
-        if self.other and (self.dtype != "text" or OTHER in self.values):
-            raise self._wrong("other", f"0, unless the values are text, and none of them is {OTHER}")
+        if self.other and OTHER in self.values:
+            raise self._wrong("other", f"0, where one of the values is {OTHER}")
         try:
             self.column()
         except ValueError as error:
@@ -158,6 +167,18 @@ class Facts:
         """Where the steps of a numeric column are counted from."""
         return self.center if self.curve else self.location
 
+    @property
+    def bucket(self) -> bool:
+        """Whether there is one more category, for all values that training never saw."""
+        return self.kind == "categorical" and self.other > 0
+
+    @cached_property
+    def beside(self) -> Unseen | None:
+        """The numbers that are not among the values, if there is a list, and others are allowed."""
+        if self.kind not in ("binary", "ordinal") or not self.other:
+            return None
+        return Unseen(tuple(map(float, self.values)), self.step, self.other)
+
     def column(self, signed: bool = True) -> Column:
         """The kind of column that the network takes; ``signed`` is for :class:`made.Binary` without a share."""
         if self.kind == "numeric":
@@ -166,15 +187,20 @@ class Facts:
             points = self.spikes + (math.inf,) * self.missing
             return Spiked(rest, points) if points else rest
         if self.kind == "binary":
-            return Binary(signed) if self.share is None else Binary(share=self.share)
-        return Categorical(len(self.values) + self.missing + (self.other > 0), self.ordered, self.other)
+            return Binary(signed and self.share is None, self.share, self.beside)
+        if self.kind == "ordinal":
+            return Ordinal(tuple(map(float, self.values)), self.step, self.other)
+        return Categorical(len(self.values) + self.missing + self.bucket, self.ordered, self.other)
 
-    def labels(self) -> tuple[Any, ...]:
-        """What each code stands for: a value, a date as Python has it, or None for what is missing."""
+    def labels(self, *, other: bool = False) -> tuple[Any, ...]:
+        """What each code stands for: a value, a date as Python has it, or None for what is missing.
+
+        The category for all values that training never saw comes last, if it is asked for.
+        """
         values: tuple[Any, ...] = self.values
         if self.temporal:
             values = tuple(objects(np.array(self.values, dtype=np.float64), self.temporal).tolist())
-        return values + (None,) * self.missing + (OTHER,) * (self.other > 0)
+        return values + (None,) * self.missing + (OTHER,) * (other and self.bucket)
 
     def about(self) -> str:
         """In a few words, what the values are."""

@@ -1,7 +1,9 @@
 """The values of one column of a person's table as the codes that a network takes, and codes as values.
 
-A binary column's code is 0 or 1, a categorical one's 0, ..., k - 1, a number stands for itself, and NaN is what was not
-observed. Where what is missing is a value of its own, it has a code, too: one more category, or infinity among numbers.
+A binary column's code is 0 or 1, that of a categorical or ordinal one 0, ..., k - 1, a number stands for itself, and
+NaN is what was not observed. Where what is missing is a value of its own, it has a code, too: one more category, or
+infinity among numbers. So has, unless it is to be an error, a value that training never saw: one more category for all
+of them, or a place beside the codes of listed numbers (:mod:`made.unseen`).
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from made.dates import DAY, in_text, seconds_in
 from made.errors import DataError
 from made.facts import OTHER, Facts, Kind
 from made.table import Dtype, Values, holes
+from made.unseen import Unseen
 
 __all__ = ["Field", "Kind", "fitting", "number_in", "typed"]
 
@@ -39,8 +43,7 @@ class Field(Facts):
         hole = holes(values)
         values, dtype = self._in_own_terms(values, dtype, label)
         if self.kind == "numeric":
-            self._check_numbers(values, label)
-            codes = values.astype(np.float64)
+            codes = self._on_steps(values.astype(np.float64), label)
             codes[hole] = math.inf if self.missing else np.nan
             return codes
         if values.dtype == object:
@@ -54,10 +57,40 @@ class Field(Facts):
             if len(keys):
                 codes = np.where(keys[place] == values, order[place], -1.0)
         codes[hole] = len(self.values) if self.missing else np.nan
-        if (codes < 0).any() and not self.other:
-            raise self._unseen(values, dtype, int(np.flatnonzero(codes < 0)[0]), label)
-        codes[codes < 0] = len(self.values) + self.missing
+        unseen = codes < 0
+        if not unseen.any():
+            return codes
+        if self.bucket:
+            codes[unseen] = len(self.values) + self.missing
+            return codes
+        numbers = values
+        if values.dtype == object:
+            read = (math.nan if value is None else number_in(value, False) for value in values.tolist())
+            numbers = np.array([math.nan if number is None else number for number in read])
+        refused = unseen & (np.isnan(numbers) if self.beside is not None else True)
+        if self.beside is None or refused.any():
+            raise self._unseen(values, dtype, int(np.flatnonzero(refused)[0]), label)
+        codes[unseen] = self.beside.code(np.rint(numbers / self.step) * self.step if self.step else numbers)[unseen]
         return codes
+
+    def foreign(self, values: Values, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which entries are values that training never saw: not listed, below a bound, or between steps.
+
+        Numbers that are not in a list are otherwise no surprise. Shapes: (rows,), (rows,) to (rows,).
+        """
+        if self.kind != "numeric":
+            return np.asarray(~np.isnan(codes) & (self.places(codes) == len(self.labels())))
+        finite = np.isfinite(codes)
+        below = finite & (codes < (-math.inf if self.low is None else self.low))
+        if values.dtype == object or not self.step:
+            return np.asarray(below)
+        return np.asarray(below | (finite & (np.abs(codes - values) > 1e-6 * (self.step + np.abs(codes)))))
+
+    def places(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The codes of a column with a list of values, with one more for all that is not listed; NaN stays NaN."""
+        most = len(self.labels())
+        listed = np.isnan(codes) | ((codes >= 0) & (codes < most) & (codes == np.floor(codes)))
+        return np.where(listed, codes, most)
 
     def decode(self, codes: NDArray[np.float64], dtype: Dtype = "none") -> tuple[Values, Dtype]:
         """Codes as a plain column, and its family: ``dtype`` if the values can be of that, otherwise the field's own.
@@ -68,6 +101,10 @@ class Field(Facts):
         if self.kind == "numeric":
             values: Values = np.where(np.isinf(codes), np.nan, np.rint(codes) if self.dtype == "int" else codes)
             return self._given_back(values, dtype)
+        if self.kind == "ordinal" or self.beside is not None:
+            # A mean is no listed value, and neither is what training never saw.
+            found = Unseen(tuple(map(float, self.values)), self.step).value(torch.from_numpy(codes)).numpy()
+            return self._given_back(np.rint(found) if self.dtype == "int" else found, dtype)
         categories, family = self._categories(dtype)
         places = np.where(hole, 0, codes).astype(np.intp)
         wrong = ~hole & ((places != codes) | (places < 0) | (places >= len(categories)))
@@ -99,8 +136,13 @@ class Field(Facts):
                     return found, self.dtype
         elif temporal:
             row = seen[0]
-        elif self.kind == "numeric" and dtype == "text":
-            row = next((row for row in seen if number_in(values[row], False) is None), seen[0])
+        elif self.kind in ("ordinal", "numeric") and dtype == "text":
+            read = {text: number_in(text, False) for text in dict.fromkeys(values[seen].tolist())}
+            row = next((row for row in seen if read[values[row]] is None), None)
+            if row is None:
+                found = np.full(len(values), np.nan)
+                found[seen] = [read[text] for text in values[seen].tolist()]
+                return found, "float"
         if row is not None:
             value = in_text(values[row : row + 1], "datetime")[0] if temporal else values.tolist()[row]
             raise DataError(
@@ -122,13 +164,14 @@ class Field(Facts):
     def _categories(self, dtype: Dtype) -> tuple[Values, Dtype]:
         """What the codes stand for, in order, as a plain column of family ``dtype`` if it can be."""
         values, family = self._known(dtype)
-        more: list[Any] = [None if family == "text" else np.nan] * self.missing + [OTHER] * (self.other > 0)
+        nothing = None if family == "text" else np.nan
+        more = [nothing] * self.missing + [OTHER if family == "text" else nothing] * self.bucket
         return np.concatenate([values, np.array(more, dtype=values.dtype)]), family
 
     def _known(self, dtype: Dtype) -> tuple[Values, Dtype]:
         if self.temporal:
             return self._given_back(np.array(self.values, dtype=np.float64), dtype)
-        if (self.dtype == "text") == (dtype == "text") or dtype == "none" or self.other:
+        if (self.dtype == "text") == (dtype == "text") or dtype == "none" or self.bucket:
             values = np.array(self.values, dtype=object if self.dtype == "text" else np.float64)
             return values, self.dtype if self.dtype == "text" else fitting(values, dtype, self.dtype)
         if dtype == "text":
@@ -162,13 +205,15 @@ class Field(Facts):
         number = number_in(text, False)
         return float(self.values.index(number)) if number in self.values else -1.0
 
-    def _check_numbers(self, values: Values, label: str) -> None:
-        """Refuse a number that is not a step, or that is below the least one; NaN is neither."""
+    def _on_steps(self, values: Values, label: str) -> NDArray[np.float64]:
+        """Numbers, each the nearest step; one that is none, or is below the least, may be refused. NaN is neither."""
         steps = (values - self.origin) / self.step if self.step else np.zeros(len(values))
         off = np.abs(steps - np.rint(steps)) >= 1e-6 * (1 + np.abs(steps))
         below = np.zeros(len(values), dtype=np.bool_) if self.low is None else values < self.low
+        if self.other:
+            return np.where(off, self.origin + np.rint(steps) * self.step, values)
         if not (off | below).any():
-            return
+            return values
         row = int(np.flatnonzero(off | below)[0])
         if below[row]:
             raise DataError(
@@ -188,11 +233,11 @@ class Field(Facts):
     def _unseen(self, values: Values, dtype: Dtype, row: int, label: str) -> DataError:
         value = self.shown(values[row]) if self.temporal else repr(typed(values[row : row + 1], dtype)[0])
         known = [self.shown(float(each)) if self.temporal else repr(each) for each in self.values[:10]]
-        remedy = "" if self.dtype == "bool" else f", or fit with columns={{{self.name!r}: 'numeric'}}"
+        remedy = "" if self.dtype == "bool" else ", or fit with unseen='other'"
         return DataError(
             f"{label}: {value} is not among the known values ({', '.join(known)}"
             f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for 'not observed'"
-            f"{', or fit with unseen=' + repr('other') if self.dtype == 'text' else remedy}.",
+            f"{remedy}.",
             row=row,
             column=self.name,
         )

@@ -43,9 +43,10 @@ class Uncertainty:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
-    def select(self, draw: int) -> Uncertainty:
-        """That of one draw of several."""
-        return Uncertainty(self.probability[draw], self.entropy, self.standard_deviation, self.low, self.high)
+    def select(self, columns: slice) -> Uncertainty:
+        """That of some columns."""
+        parts = (self.probability, self.entropy, self.standard_deviation, self.low, self.high)
+        return Uncertainty(*(part[..., columns] for part in parts))
 
 
 def draw(

@@ -6,20 +6,22 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from made.dates import STEPS, seconds_in
 from made.errors import DataError
-from made.facts import OTHER
-from made.field import Field, Kind, fitting, number_in, typed
+from made.facts import OTHER, Kind
+from made.field import Field, fitting, number_in, typed
+from made.numeric import FAR_SHARE
 from made.table import Dtype, Table, Values, holes, plain
 from made.transform import choose_curve
 
 __all__ = ["CHOICES", "infer"]
 
-CHOICES = "'auto', 'binary', 'categorical', 'numeric', 'real', 'drop', or a list of values"
+CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', or a list of values"
 MOST_CATEGORIES = 1000
 MOST_STEPS = 1_000_000
 # Fewer values than this may all be different, and still be more than the names of rows.
@@ -29,6 +31,8 @@ MOST_SPIKES, LEAST_REST = 32, 10
 # The least share of rows that a point has, and how many times as many rows as its neighbours: among steps, where all
 # values have a probability, and among real numbers, where a point is something else than what is beside it.
 OF_STEPS, OF_REALS = (0.005, 3.0), (0.02, 10.0)
+# The probability of all numbers together that training never saw, beside a list of several, and beside two alone.
+UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9
 KEY = re.compile(
     r"(?i:(^|[_\W])(id|key|uuid|guid|index|row|rownames?|nr|no|number)$)|[a-z](ID|Id|Key|Index|Nr|No|Number)$"
 )
@@ -40,7 +44,7 @@ def infer(
     """The field of column ``d``, of a kind that is told or ``"auto"``; see :meth:`made.schema.Schema.infer`."""
     values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
     listed = not isinstance(kind, str) and isinstance(kind, (Sequence, np.ndarray))
-    if not listed and kind not in ("auto", "binary", "categorical", "numeric", "real"):
+    if not listed and kind not in ("auto", "binary", "categorical", "ordinal", "numeric", "real"):
         raise ValueError(f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}.")
     hole = holes(values)
     seen, missing = values[~hole], missing and bool(hole.any())
@@ -51,7 +55,7 @@ def infer(
         )
     declared = table.declared[d]
     if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
-        return _listed(name, kind if listed else declared, dtype, label, missing, _reserved(table, unseen, dtype))
+        return _listed(name, kind if listed else declared, dtype, label, missing, _reserved(table, unseen))
     if dtype == "text" and not declared and kind != "categorical":
         dates = seconds_in(set(seen.tolist()))
         if dates is not None:
@@ -66,16 +70,23 @@ def infer(
     if kind == "auto":
         plainly = dtype in ("text", "bool") or declared
         kind = _kind_of_categories(len(distinct)) if plainly else _kind_of_numbers(distinct, len(seen), dtype)
-    if kind in ("numeric", "real"):
+    if kind in ("ordinal", "numeric", "real"):
         if dtype == "text":
-            raise DataError(f"{label} has text such as {seen[0]!r} and cannot be numeric: convert it to numbers.")
-        return _numeric(name, seen, "int" if dtype == "bool" else dtype, missing, plainly=kind == "real")
+            raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind}: convert it to numbers.")
+        dtype = "int" if dtype == "bool" else dtype
+        if kind != "ordinal":
+            field = _numeric(name, seen, dtype, missing, plainly=kind == "real")
+            return replace(field, other=FAR_SHARE) if unseen == "other" else field
+        if not missing and len(distinct) <= MOST_CATEGORIES:
+            return _ordinal(name, distinct, dtype, unseen)
     if kind == "binary" and len(distinct) != 2:
         raise DataError(
             f"{label} has {len(distinct)} distinct values and cannot be binary, which has 2: choose 'categorical', or "
             "list the values."
         )
-    return _categorical(name, seen, distinct, dtype, label, missing, _reserved(table, unseen, dtype))
+    if kind == "binary" and dtype not in ("text", "bool") and not missing:
+        return _ordinal(name, distinct, dtype, unseen, "binary")
+    return _categorical(name, seen, distinct, dtype, label, missing, _reserved(table, unseen))
 
 
 def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
@@ -90,15 +101,26 @@ def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
     return distinct
 
 
-def _reserved(table: Table, unseen: str, dtype: Dtype) -> float:
-    """The least probability of what was never seen: the rule of succession, for all rows that did not have it."""
-    return 1 / (table.rows + 2) if unseen == "other" and dtype == "text" else 0.0
+def _reserved(table: Table, unseen: str) -> float:
+    """The least probability of text that was never seen: a tenth of what the rule of succession gives.
+
+    Most columns have no further values, and where some are seen only once, the share of others is learned from these.
+    """
+    return 0.1 / (table.rows + 2) if unseen == "other" else 0.0
+
+
+def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, kind: Kind = "ordinal") -> Field:
+    """Numbers of which there are few: each has a probability of its own, and any other number a very small one."""
+    other = 0.0 if unseen == "error" else UNSEEN_FLAG if len(distinct) == 2 else UNSEEN_NUMBER
+    step = _step(distinct, (), STEPS if dtype in ("date", "datetime") else (1.0,)) if other else 0.0
+    return Field(name, kind, typed(distinct, dtype), step=step, dtype=dtype, other=other)
 
 
 def _categorical(
     name: str, seen: Values, distinct: Values, dtype: Dtype, label: str, missing: bool, reserved: float
 ) -> Field:
-    if reserved:
+    reserved = 0.0 if dtype == "bool" else reserved
+    if reserved and dtype == "text":
         distinct = _frequent(seen, distinct)
     if len(distinct) > MOST_CATEGORIES:
         is_text = dtype == "text"
@@ -143,11 +165,11 @@ def _kind_of_categories(distinct: int) -> Kind:
 
 def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> Kind:
     whole, count = bool((distinct == np.floor(distinct)).all()), len(distinct)
-    if count <= 2:
-        return _kind_of_categories(count) if whole or count == 1 or rows >= 20 else "numeric"
-    if whole:
-        return "categorical" if count <= 20 and rows >= 10 * count else "numeric"
-    return "categorical" if count <= 10 and rows >= 20 * count else "numeric"
+    if count == 2:
+        return "binary" if whole or rows >= 20 else "numeric"
+    if count == 1 or (whole and count <= 20 and rows >= 10 * count):
+        return "ordinal"
+    return "ordinal" if count <= 10 and rows >= 20 * count else "numeric"
 
 
 def _refuse_names(seen: Values, name: str, label: str) -> None:

@@ -293,7 +293,7 @@ class _Parser:
         by_order = operator is not None and operator.text not in ("=", "!=")
         if operator is not None and by_order and field.dtype in ("text", "bool") and not field.ordered:
             self.fail_at(operator, f"{written_name(field.name)} has no order, only =, != and in: {_known(field)}")
-        if field.kind == "numeric" or (by_order and field.dtype != "text"):
+        if field.kind in ("ordinal", "numeric") or (by_order and field.dtype != "text"):
             return self.number(field, token)
         written = str(self.number(field, token)) if field.temporal else token.text
         found = [label for label in _labels(field) if _same(written, label, field)]
@@ -320,7 +320,7 @@ class _Parser:
 
 def _labels(field: Field) -> list[Value]:
     """What the codes of a column stand for, but for 'missing'; dates as text."""
-    return [label.isoformat() if field.temporal else label for label in field.labels() if label is not None]
+    return [label.isoformat() if field.temporal else label for label in field.labels(other=True) if label is not None]
 
 
 def _same(text: str, value: Value, field: Field) -> bool:

@@ -56,6 +56,7 @@ class Config(BaseModel):
     named: bool
     dropped: dict[str, int] = {}
     container: str
+    target: str | None = None
     digest: str
     data: Data
     scores: dict[str, float | int | None] = {}
@@ -277,7 +278,9 @@ def data_digest(*tables: NDArray[Any] | None) -> str:
     return sha.hexdigest()
 
 
-def new_config(parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Data) -> Config:
+def new_config(
+    parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Data, target: str | None = None
+) -> Config:
     """A config, with the digest of its connectivities."""
     content: dict[str, Any] = {
         "made": made.__version__,
@@ -287,6 +290,7 @@ def new_config(parameters: Mapping[str, Any], seed: int, schema: Schema, contain
         "named": schema.named,
         "dropped": schema.dropped,
         "container": container,
+        "target": target,
         "data": data,
     }
     draft = Config(**content, digest="")

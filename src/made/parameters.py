@@ -79,9 +79,16 @@ TRAINING = {
 }
 
 REST = {
-    "columns": Parameter("auto", "columns", "Kinds of columns: auto, or name=binary|categorical|numeric|real|drop,..."),
+    "columns": Parameter(
+        "auto", "columns", "Kinds of columns: auto, or name=binary|categorical|ordinal|numeric|real|drop,..."
+    ),
     "missing": Parameter("unobserved", "columns", "What is empty: unobserved, or category; or name=category,..."),
-    "unseen": Parameter("error", "choice", "What to make of text that training never saw.", ("error", "other")),
+    "unseen": Parameter(
+        "other",
+        "choice",
+        "Values that training never saw: an error, or unlikely (text: one more category).",
+        ("error", "other"),
+    ),
     "dtype": Parameter("float32", "choice", "The precision of the network.", ("float32", "float64")),
     "tensorboard": Parameter(None, "text", "A folder for the curves of TensorBoard."),
     "random_state": Parameter(None, "seed", "The seed of everything that is random."),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from made.blocks import blocks
-from made.columns import Binary, Categorical, Column, Rows
+from made.columns import Column, Rows
 from made.likelihood import log_prob, passes, require_prefixes
 from made.network import Network
 from made.question import Question, arrangements
@@ -243,10 +243,8 @@ class Ensemble:
 
 
 def sizes(network: Network) -> list[int]:
-    """How many values each column has; 0 for numbers, which have no list of them."""
-    return [
-        2 if isinstance(kind, Binary) else kind.k if isinstance(kind, Categorical) else 0 for kind in network.columns
-    ]
+    """How many values each column has that can be shown; 0 for numbers, which have no list of them."""
+    return [kind.cardinality for kind in network.columns]
 
 
 def predictions(ensemble: Ensemble, rows: Rows | Question, column: int) -> Iterator[tuple[Tensor, Prediction]]:

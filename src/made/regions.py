@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from made.columns import Binary, Categorical, Column
+from made.columns import Column
 from made.conditions import And, Comparison, Condition, Membership, Missing, Not, Or, Range, Value
 from made.dates import seconds_in
 from made.errors import QuestionError
@@ -50,13 +50,13 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 def is_discrete(kind: Column) -> bool:
     """Whether a column has finitely many values, 0, 1, ..."""
-    return isinstance(kind, (Binary, Categorical))
+    return kind.codes > 0
 
 
 def everything(kind: Column) -> Region:
     """The region of all values; a number that is missing, where that is a value of its own, comes after all others."""
-    if isinstance(kind, (Binary, Categorical)):
-        return ((-0.5, (2 if isinstance(kind, Binary) else kind.k) - 0.5),)
+    if is_discrete(kind):
+        return ((-0.5, kind.codes - 0.5),)
     numbers = _numbers(kind)
     return ((numbers.low - numbers.step / 2, math.inf),)
 
@@ -286,7 +286,7 @@ def _region(part: Comparison | Membership | Range | Missing, field: Field, kind:
 def _codes(part: Comparison, field: Field) -> list[int]:
     """The codes that fulfil a comparison; text is ordered as the column has it."""
     if field.dtype == "text":
-        labels = field.labels()
+        labels = field.labels(other=True)
         place = labels.index(part.value)
         known = range(len(labels) if part.operator == "=" else len(field.values))
         return [code for code in known if COMPARE[part.operator](code, place)]

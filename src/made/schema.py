@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from made.columns import Columns
-from made.errors import DataError
+from made.errors import DataError, UnseenWarning
 from made.field import Field
 from made.inference import infer
 from made.table import Dtype, Table, Values
@@ -93,17 +94,18 @@ class Schema:
     ) -> Schema:
         """What each column is, from its observed values.
 
-        Text, truth values and declared categories are binary if there are two of them, otherwise categorical. Numbers
-        that are all 0 or 1 are binary, a few that repeat (ten times each, fractions twenty) are categorical, and all
-        others numeric: see :mod:`made.inference`. Columns that look like identifiers are refused.
+        Text, truth values and declared categories are binary if there are two of them, otherwise categorical. Two
+        different numbers are binary, a few that repeat (ten times each, fractions twenty) are ordinal, and all others
+        numeric: see :mod:`made.inference`. Columns that look like identifiers are refused.
 
         Arguments:
             table: the values, without the columns that are to be dropped.
             kinds: a kind for all columns, for each, or for some by name or number: ``"auto"``, ``"binary"``,
-                ``"categorical"``, ``"numeric"``, ``"real"``, ``"drop"``, or a list of the values in order.
+                ``"categorical"``, ``"ordinal"``, ``"numeric"``, ``"real"``, ``"drop"``, or a list of values in order.
             missing: whether what is missing is ``"unobserved"`` or a ``"category"`` of its own, in columns where
                 something is missing; for all columns, or for some by name or number.
-            unseen: whether text that is not among the values is to be an ``"error"`` later on, or an ``"other"``.
+            unseen: whether a value that is not among those of the table is later to be an ``"error"``, or ``"other"``:
+                one more category of text, a number that is very unlikely.
         """
         names = table.all_names()
         chosen = _by_column("kinds", kinds, names, "auto")
@@ -121,12 +123,19 @@ class Schema:
         """A table to ask about; columns that were dropped may be in it or not, whatever they hold."""
         return Table.of(X, without=[*self.dropped, *self.dropped.values()], kept=len(self.fields))
 
-    def encode(self, table: Table, ignore: int | None = None) -> NDArray[np.float64]:
-        """A table as codes, in the schema's order of columns; one column may be ignored. Shape: (rows, columns)."""
-        codes = np.full((table.rows, len(self.fields)), np.nan)
+    def encode(self, table: Table, ignore: int | None = None, *, training: bool = False) -> NDArray[np.float64]:
+        """A table as codes, in the schema's order of columns; one column may be ignored. Shape: (rows, columns).
+
+        Values that training never saw are counted in an :class:`~made.errors.UnseenWarning`, unless this is training.
+        """
+        codes, unseen = np.full((table.rows, len(self.fields)), np.nan), {}
         for number, (field, d) in enumerate(zip(self.fields, self._places(table), strict=True)):
             if number != ignore:
                 codes[:, number] = field.encode(table.columns[d], table.dtypes[d], table.label(d))
+                if field.other and (count := int(field.foreign(table.columns[d], codes[:, number]).sum())):
+                    unseen[field.name] = count
+        if unseen and not training:
+            warnings.warn(UnseenWarning(unseen), stacklevel=2)
         return codes
 
     def decode(self, codes: ArrayLike, like: Table | None = None) -> Any:

@@ -44,6 +44,7 @@ class Table:
         declared: whether the frame says that the column's values are categories; if it orders them, the categories.
         rows: how many there are.
         dropped: columns that were there, but are not looked at: their names and places.
+        extra: how many of the last columns are not in what was given, and empty; they are not given back.
 
     Example:
         >>> table = Table.of([[1, "a"], [None, "b"]])
@@ -59,6 +60,7 @@ class Table:
     declared: list[bool | tuple[Any, ...]]
     rows: int
     dropped: dict[str, int] = field(default_factory=dict)
+    extra: int = 0
 
     @classmethod
     def of(cls, X: Any, without: Collection[str | int] = (), kept: int | None = None) -> Table:
@@ -185,11 +187,12 @@ class Table:
         return replace(self, columns=columns, dtypes=dtypes, rows=self.rows + other.rows)
 
     def with_empty_column(self, name: str) -> Table:
-        """With one column more, in which nothing is observed; for encoding only."""
+        """With one column more, the last, in which nothing is observed; it is not given back."""
         empty = np.full(self.rows, np.nan)
         return replace(
             self,
-            names=[*(self.names or []), name],
+            extra=self.extra + 1,
+            names=None if self.names is None else [*self.names, name],
             columns=[*self.columns, empty],
             dtypes=[*self.dtypes, "none"],
             declared=[*self.declared, False],
@@ -197,6 +200,7 @@ class Table:
 
     def put_numbers(self, matrix: Values, names: Sequence[str]) -> Any:
         """Numbers about the entries, as an array, or as a frame with columns of these names."""
+        matrix, names = matrix[:, : len(names) - self.extra], names[: len(names) - self.extra]
         if self.container == "frame":
             columns = dict(zip(names, np.ascontiguousarray(matrix.T), strict=True))
             frame = nw.from_dict(columns, backend=self.given.implementation).to_native()
@@ -257,6 +261,11 @@ class Table:
 
     def fill(self, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> Any:
         """What was given, exactly, with the values of plain columns where it has holes."""
+        if self.extra:
+            count = len(self.columns) - self.extra
+            names = None if self.names is None else self.names[:count]
+            own = replace(self, names=names, columns=self.columns[:count], dtypes=self.dtypes[:count], extra=0)
+            return own.fill(columns[:count], dtypes[:count])
         hole = [holes(column) for column in self.columns]
         if self.container == "frame":
             new = [

@@ -162,9 +162,11 @@ def info(model: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = 
     if as_json:
         print_json(facts)
         return
+    from made.facts import KINDS
+
     kinds = ", ".join(
         f"{sum(field.kind == kind for field in stored.schema.fields)} {kind}"
-        for kind in ("binary", "categorical", "numeric")
+        for kind in KINDS
         if any(field.kind == kind for field in stored.schema.fields)
     )
     state = "finished" if stored.finished else "not finished"

@@ -183,7 +183,7 @@ def bars(labels: tuple[Any, ...], real: NDArray[np.intp], sampled: NDArray[np.in
         >>> bars(("a", "b"), np.array([1, 3]), np.array([0, 0]))
         Bars(labels=('b', 'a'), real=(0.75, 0.25), sampled=(), rest=0)
     """
-    ordered = len(labels) <= MOST_ORDERED and not any(isinstance(each, str) for each in labels)
+    ordered = len(labels) <= MOST_ORDERED and not isinstance(labels[0], str)
     order = np.arange(len(labels)) if ordered else np.lexsort((-sampled, -real))
     shown = order if ordered or len(labels) <= MOST_BARS + 1 else order[:MOST_BARS]
     names = [_label(labels[place]) for place in shown]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import made
+from made.field import Field
 from made.report import column, dependence
 from made.report.column import Column, Histogram
 from made.report.dependence import Dependence
@@ -204,10 +205,10 @@ def _measure(
     real_codes, sampled_codes = codes(model, rows), codes(model, sampled)
     columns, binned = [], []
     for d, field in enumerate(schema.fields):
-        listed = field.kind in ("binary", "categorical")
-        pair = _values(rows, real_codes, d, listed), _values(sampled, sampled_codes, d, listed)
+        listed = field.kind != "numeric"
+        pair = _values(rows, real_codes, d, field), _values(sampled, sampled_codes, d, field)
         dates = any(is_date(each.schema.field(d).type) for each in (rows, sampled)) and not listed
-        labels = field.values if listed else None
+        labels = _labels(field, pair) if listed else None
         columns.append(column.compare(field.name, field.kind, *pair, labels=labels, dates=dates, random=random))
         binned.append(dependence.binned(*pair, discrete=listed))
     if empty := [each.name for each in columns if each.distance is None]:
@@ -233,11 +234,20 @@ def _measure(
     )
 
 
-def _values(rows: pa.Table, coded: Numbers, d: int, listed: bool) -> Numbers:
+def _values(rows: pa.Table, coded: Numbers, d: int, field: Field) -> Numbers:
     """A column's codes if it has a list of values, otherwise its numbers."""
-    if listed or np.isnan(coded[:, d]).all():
+    if field.kind != "numeric":
+        return field.places(coded[:, d])
+    if np.isnan(coded[:, d]).all():
         return coded[:, d]
     return np.where(np.isnan(coded[:, d]), np.nan, numbers(rows.column(d)))
+
+
+def _labels(field: Field, pair: tuple[Numbers, Numbers]) -> tuple[Any, ...]:
+    """What the codes stand for; if there are values that training never saw, these are one more."""
+    labels = tuple("missing" if label is None else label for label in field.labels())
+    unseen = any((values == len(labels)).any() for values in pair)
+    return (*labels, "other values") if unseen else labels
 
 
 def _likelihood(model: MADE, log_prob: Numbers, holes: NDArray[np.bool_], sampled: pa.Table) -> Likelihood:

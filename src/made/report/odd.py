@@ -101,16 +101,17 @@ def _expected(
     """The probability of an entry and the value that is most likely instead, given the rest of its row."""
     expected: dict[tuple[int, int], tuple[float | None, Any]] = dict.fromkeys(entries, (None, None))
     fields = model.model_.schema.fields
-    listed = [(i, d) for i, d in entries if fields[d].kind in ("binary", "categorical")]
+    listed = [(i, d) for i, d in entries if fields[d].kind != "numeric"]
     try:
         for d in sorted({d for _, d in listed}):
             chosen = [i for i, column in listed if column == d]
             some = take(rows, np.array(chosen))
             probabilities = model.predict_proba(some, target=d)
-            own = codes(model, some)[:, d].astype(np.intp)
+            own, labels = fields[d].places(codes(model, some)[:, d]).astype(np.intp), fields[d].labels()
             for place, i in enumerate(chosen):
-                best = fields[d].values[int(probabilities[place].argmax())]
-                expected[i, d] = float(probabilities[place, own[place]]), best
+                # A value that training never saw has no column.
+                probability = float(probabilities[place, own[place]]) if own[place] < len(labels) else None
+                expected[i, d] = probability, labels[int(probabilities[place].argmax())]
         others = [entry for entry in entries if entry not in set(listed)]
         if others:
             where = np.zeros((len(others), rows.num_columns), dtype=np.bool_)

@@ -1,0 +1,116 @@
+r"""Numbers that training never saw, beside a list of values that it did.
+
+The codes of listed values are 0, 1, ..., k - 1. Any other number is a place on the same axis: between two codes if it
+lies between two listed values, below 0 or above k - 1 if it lies beyond them. A small share of the distribution, which
+is not learned, is spread over these numbers, so that each has a probability and all together still have one:
+
+.. math:: p(x) = (1 - r)\, \hat p(x) \text{ if } x \text{ is listed}, \qquad p(x) = r\, T(x) \text{ if not,}
+
+with a Cauchy distribution T about the middle of the listed values: in steps where values are in steps, a density where
+they are not. It is never drawn from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["Unseen"]
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """The numbers beside a list.
+
+    Arguments:
+        values: the listed numbers, ascending.
+        step: how far apart values are, listed or not; 0 for real numbers.
+        share: r, the probability of all numbers together that are not listed.
+
+    Example:
+        >>> beside = Unseen((0.0, 1.0, 2.0, 5.0), step=1.0)
+        >>> beside.code(np.array([2.0, 3.5, 5.0, 10.0])).tolist()
+        [2.0, 2.5, 3.0, 6.0]
+        >>> beside.value(torch.tensor([2.5, 6.0])).tolist()
+        [3.5, 10.0]
+        >>> numbers = torch.from_numpy(beside.code(np.arange(-99_999.0, 100_000.0)))
+        >>> probability = beside.combine(torch.tensor(0.25).log(), beside.listed(numbers), numbers).exp()
+        >>> round(probability.sum().item(), 6)
+        1.0
+    """
+
+    values: tuple[float, ...]
+    step: float = 0.0
+    share: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not self.values or list(self.values) != sorted(set(self.values)) or not all(map(math.isfinite, self.values)):
+            raise ValueError(f"'values' should be finite numbers, ascending, at least one, not {self.values!r}.")
+        if not (math.isfinite(self.step) and self.step >= 0):
+            raise ValueError(f"'step' should be a finite number, at least 0, not {self.step!r}.")
+        if not 0 < self.share < 1:
+            raise ValueError(f"'share' should be above 0 and below 1, not {self.share!r}.")
+
+    @cached_property
+    def _gap(self) -> float:
+        """What a code is worth beyond the listed values, and half of their extent at least."""
+        first, last = self.values[0], self.values[-1]
+        gap = max((last - first) / max(len(self.values) - 1, 1), self.step)
+        return gap if math.isfinite(gap) and gap > 0 else max(abs(first), 1.0)
+
+    def code(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers as codes; NaN stays NaN. Shapes: (...) to (...)."""
+        listed = np.array(self.values)
+        inside = np.interp(values, listed, np.arange(len(listed), dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            above = len(listed) - 1 + (values - listed[-1]) / self._gap
+            below = (values - listed[0]) / self._gap
+        codes = np.where(values > listed[-1], above, np.where(values < listed[0], below, inside))
+        return np.where(np.isfinite(values), np.clip(codes, -1e15, 1e15), np.nan)
+
+    def value(self, codes: Tensor) -> Tensor:
+        """The inverse of :meth:`code`, in double precision. Shapes: (...) to (...)."""
+        listed = torch.tensor(self.values, dtype=torch.float64, device=codes.device)
+        double, last = codes.double(), len(self.values) - 1
+        low = double.floor().clamp(0, max(last - 1, 0)).nan_to_num(0).long()
+        begin, end = listed[low], listed[(low + 1).clamp(max=last)]
+        inside = begin + (double - low) * (end - begin)
+        beyond = torch.where(double < 0, listed[0] + double * self._gap, listed[-1] + (double - last) * self._gap)
+        return torch.where((double < 0) | (double > last), beyond, inside)
+
+    def listed(self, codes: Tensor) -> Tensor:
+        """Whether each code is one of 0, ..., k - 1. Shapes: (...) to (...)."""
+        return (codes >= 0) & (codes < len(self.values)) & (codes == codes.floor())
+
+    def combine(self, learned: Tensor, listed: Tensor, codes: Tensor) -> Tensor:
+        """The log-likelihood, where ``learned`` is that of listed values alone. Shapes: (...), thrice, to (...)."""
+        log_p = learned + math.log1p(-self.share)
+        if bool(listed.all()):
+            return log_p
+        return torch.where(listed, log_p, (self._log_tail(self.value(codes)) - self._log_rest).to(log_p.dtype))
+
+    def _log_tail(self, values: Tensor) -> Tensor:
+        """log r T, in double precision."""
+        middle = self.values[0] / 2 + self.values[-1] / 2
+        width = max(self.values[-1] / 2 - self.values[0] / 2, self._gap)
+        place = (values - middle) / width
+        if not self.step:
+            return math.log(self.share) - math.log(math.pi * width) - torch.log1p(place.square())
+        half = self.step / (2 * width)  # at most 1/2, so that the difference of two arctangents is this one
+        return (
+            math.log(self.share / math.pi) + torch.atan2(2 * place.new_tensor(half), 1 + place.square() - half**2).log()
+        )
+
+    @cached_property
+    def _log_rest(self) -> float:
+        """The logarithm of what T has beside the listed values."""
+        if not self.step:
+            return 0.0
+        tail = self._log_tail(torch.tensor(self.values, dtype=torch.float64)) - math.log(self.share)
+        return math.log1p(-tail.exp().sum().item())
