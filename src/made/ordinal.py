@@ -6,6 +6,7 @@ categories, values are in an order, have a mean, and any other number has a prob
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,8 +26,8 @@ class Ordinal(Column):
 
     Other numbers have codes beside these, see :class:`made.unseen.Unseen`.
 
-    Input units are one-hot, and 'at least the second', ..., 'at least the last', coded as -1 and +1, so that an order
-    need not be learned. Output units are the logits of a softmax.
+    Input units are one-hot, and one more for the place in the order, whose growth is slowed far from the list: it is all
+    that is known of a number that is not listed. Output units are the logits of a softmax.
 
     Arguments:
         values: the numbers, ascending.
@@ -35,9 +36,9 @@ class Ordinal(Column):
 
     Example:
         >>> kind = Ordinal((0.0, 1.0, 2.0, 5.0), step=1.0)
-        >>> kind.encode(torch.tensor([1.0, 4.0]))
-        tensor([[ 0.,  1.,  0.,  0.,  1., -1., -1.],
-                [ 0.,  0.,  0.,  0.,  1.,  1.,  1.]])
+        >>> kind.encode(torch.tensor([1.5, 4.0]))
+        tensor([[0.0000, 0.0000, 0.0000, 0.0000, 0.0000],
+                [0.0000, 0.0000, 0.0000, 0.0000, 1.5445]])
         >>> round(kind.beside.value(kind.mean(torch.zeros(4))).item(), 6)
         2.0
     """
@@ -56,7 +57,7 @@ class Ordinal(Column):
 
     @property
     def inputs(self) -> int:
-        return 2 * self.codes - 1
+        return self.codes + 1
 
     @property
     def outputs(self) -> int:
@@ -76,8 +77,10 @@ class Ordinal(Column):
     def encode(self, values: Tensor) -> Tensor:
         places = torch.arange(self.codes, dtype=values.dtype, device=values.device)
         code = values.unsqueeze(-1)
-        above = 2 * (code >= places[1:]).to(values.dtype) - 1
-        return torch.cat([(code == places).to(values.dtype), above], dim=-1)
+        # Codes that are all as frequent have this standard deviation.
+        spread = math.sqrt((self.codes**2 - 1) / 12) or 1.0
+        order = ((code - (self.codes - 1) / 2) / spread).asinh()
+        return torch.cat([(code == places).to(values.dtype), order], dim=-1)
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         listed = self.beside.listed(values)
