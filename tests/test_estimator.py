@@ -370,7 +370,7 @@ def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_bits(tmp_path, more) 
     assert status == 0
     assert Folder.open(run).finished
     assert (run / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    assert not [file.name for file in run.iterdir() if file.name.startswith(".part")]
+    assert not [file.name for file in run.iterdir() if file.name.startswith(".")]
 
 
 GOLDEN = Path(__file__).parent / "golden"

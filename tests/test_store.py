@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from made import MADE, store
-from made.errors import ModelError, QuestionError
+from made import MADE, manifest
+from made.errors import ModelError
+from made.manifest import Manifest, Written
 from made.model import begin_run
-from made.store import Folder, commit, read_tensors, replace_folder, tensors_file
+from made.store import Folder, commit, replace_folder
+from made.tensors import read_tensors, tensors_file
 
 ROWS = np.random.default_rng(0).integers(2, size=(40, 1)).repeat(3, axis=1)
 
@@ -145,21 +147,20 @@ def test_weights_that_are_not_finite_are_refused(folder, tmp_path) -> None:
 
 
 def test_a_newer_format_is_refused_with_the_remedy(folder, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(store, "FORMAT", 2)
+    monkeypatch.setattr(manifest, "FORMAT", 2)
     copy = rewrite(folder, tmp_path / "copy")
     monkeypatch.undo()
     with pytest.raises(ModelError, match=r"has format 2, .* reads formats up to 1.*upgrade made"):
         MADE.load(copy)
 
 
-@pytest.mark.parametrize("name", ["../secret", "a/b", ".hidden", "manifest.json", ""])
+@pytest.mark.parametrize("name", ["../secret", "a/b", ".hidden", "manifest.json", "", "thesis.tex", "config.json.bak"])
 def test_a_manifest_names_only_files_of_its_folder(folder, tmp_path, name) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    facts = json.loads((copy / "manifest.json").read_text())["files"]
     (tmp_path / "secret").write_bytes(b"x")
-    facts[name] = {"bytes": 1, "sha256": hashlib.sha256(b"x").hexdigest()}
-    (copy / "manifest.json").write_bytes(store._manifest_text(True, facts))
+    listed = Folder.open(copy).manifest.files | {name: Written.of(tmp_path / "secret")}
+    (copy / "manifest.json").write_bytes(Manifest.of(True, listed).text)
     with pytest.raises(ModelError, match="damaged, or not of made"):
         Folder.open(copy)
 
@@ -175,34 +176,36 @@ def test_a_link_is_not_followed(folder, tmp_path) -> None:
 
 def test_a_failed_write_leaves_what_was_there(tmp_path) -> None:
     target = tmp_path / "model"
-    commit(target, {"a": b"one"}, finished=True)
+    commit(target, {"config.json": b"one"}, finished=True)
 
     def fail(path):
         path.write_bytes(b"half")
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        commit(target, {"b": fail}, finished=True)
-    assert Folder.open(target).files == {"a"}
-    assert {file.name for file in target.iterdir()} == {"a", "manifest.json"}
+        commit(target, {"README.md": b"two", "config.json": fail}, finished=True)
     with pytest.raises(OSError, match="disk full"):
-        replace_folder(target, {"b": fail})
-    assert Folder.open(target).files == {"a"}
+        replace_folder(target, {"config.json": b"two", "README.md": fail})
+    with pytest.raises(OSError, match="disk full"):
+        replace_folder(tmp_path / "other", {"README.md": fail})
+    assert (target / "config.json").read_bytes() == b"one"
+    assert Folder.open(target).files == {"config.json"}
+    assert {file.name for file in target.iterdir()} == {"config.json", "manifest.json"}
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
 
 
 def test_only_models_are_replaced(tmp_path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
-    with pytest.raises(FileExistsError, match="not of a model of made"):
-        replace_folder(tmp_path / "mine", {"a": b""})
+    with pytest.raises(FileExistsError, match=r"not of a model of made, such as thesis.tex, .*another folder"):
+        replace_folder(tmp_path / "mine", {"README.md": b""})
     (tmp_path / "file").write_text("")
     with pytest.raises(FileExistsError, match="is a file"):
-        replace_folder(tmp_path / "file", {"a": b""})
+        replace_folder(tmp_path / "file", {"README.md": b""})
     (tmp_path / "empty").mkdir()
-    replace_folder(tmp_path / "empty", {"a": b"one"})
-    replace_folder(tmp_path / "empty", {"b": b"two"})
-    assert Folder.open(tmp_path / "empty").files == {"b"}
+    replace_folder(tmp_path / "empty", {"README.md": b"one"})
+    replace_folder(tmp_path / "empty", {"config.json": b"two"})
+    assert {file.name for file in (tmp_path / "empty").iterdir()} == {"config.json", "manifest.json"}
 
 
 def with_checkpoint(folder, target, change):
@@ -282,18 +285,6 @@ def test_all_files_have_the_same_permissions(folder) -> None:
     assert len({file.stat().st_mode for file in folder.iterdir()}) == 1
 
 
-def test_a_model_is_replaced_at_once(folder, tmp_path) -> None:
-    """Where the system can let two folders change places, there is no moment without a model."""
-    model = MADE.load(folder)
-    model.save(tmp_path / "model")
-    (tmp_path / ".model.part-left-by-a-kill").mkdir()
-    first = (tmp_path / "model").stat().st_ino
-    model.save(tmp_path / "model")
-    assert (tmp_path / "model").stat().st_ino != first
-    assert [file.name for file in tmp_path.iterdir()] == ["model"]
-    MADE.load(tmp_path / "model")
-
-
 def test_a_run_that_has_only_begun_is_started_again(tmp_path) -> None:
     """Killed between the first file and the first checkpoint."""
     begin_run(tmp_path / "run", None, None)
@@ -303,12 +294,3 @@ def test_a_run_that_has_only_begun_is_started_again(tmp_path) -> None:
     model = MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=2, random_state=0)
     model.fit(ROWS, resume_from=tmp_path / "run")
     assert MADE.load(tmp_path / "run").n_epochs_ == 1
-
-
-def test_one_process_at_a_time_trains_in_a_folder(tmp_path) -> None:
-    model = MADE(hidden_sizes=(4,), max_epochs=1, random_state=0)
-    (tmp_path / "run").mkdir()
-    with store.only_writer(tmp_path / "run"), pytest.raises(QuestionError, match="by another process"):
-        model.fit(ROWS, resume_from=tmp_path / "run")
-    model.fit(ROWS, resume_from=tmp_path / "run")
-    assert not (tmp_path / "run" / ".lock").exists()

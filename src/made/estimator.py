@@ -631,7 +631,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return table.put_numbers(total, self.model_.schema.names)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the model to a folder, beside it first, then renamed; a model that is there is replaced."""
+        """Write the model to a folder; a model that is there is replaced, other files in it are left alone.
+
+        Whatever happens, the folder has the old model or the new one. A folder with files but without a model, or with
+        files of a model that have changed since, is refused with a FileExistsError. A link to a folder is followed.
+        """
         check_is_fitted(self, "model_")
         files = self.model_.files()
         if self._state is not None:

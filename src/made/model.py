@@ -23,15 +23,20 @@ from made.card import card
 from made.connectivity import Connectivities
 from made.errors import ModelError
 from made.field import Field as ColumnField
+from made.manifest import parse_object
 from made.network import Network
 from made.parameters import LATER
 from made.schema import Schema
 from made.state import Epoch, State
-from made.store import Content, Folder, commit, is_model, parse_object, read_tensors, tensors_file
+from made.store import Content, Folder, commit, lists, manifest_text
+from made.tensors import read_tensors, tensors_file
 from made.training import Trainer
 
 __all__ = ["Config", "Data", "Model", "begin_run", "checkpoint", "checkpoint_content", "checkpoint_name", "data_digest"]
 __all__ += ["history_line", "history_lines", "new_config", "open_model", "with_scores"]
+
+
+TRIES = 10  # to read a model that another process is replacing
 
 
 class Data(BaseModel):
@@ -156,11 +161,24 @@ def open_model(path: str | PathLike[str], *, to_train: bool = True) -> tuple[Mod
 
     The state of a finished model, which is several times as large, is left alone unless it is ``to_train``. A model
     whose training is not finished has the best weights so far. Whatever the files say is checked before it is believed,
-    and before memory is taken for it.
+    and before memory is taken for it. If another process replaces the model meanwhile, the new one is read.
     """
-    folder = Folder.open(path)
+    for _ in range(TRIES):
+        before = manifest_text(path)
+        try:
+            found = _open_checked(path, to_train)
+        except ModelError:
+            if manifest_text(path) == before:
+                raise
+        else:
+            if manifest_text(path) == before:
+                return found
+    raise ModelError(f"{path} is written to all the time: wait for the process that does so.")
+
+
+def _open_checked(path: str | PathLike[str], to_train: bool) -> tuple[Model, State | None]:
     try:
-        return _open_model(folder, to_train)
+        return _open_model(Folder.open(path, to_train=to_train), to_train)
     except ModelError:
         raise
     except ValidationError as error:
@@ -242,16 +260,17 @@ def checkpoint_content(config: Config, state: State) -> tuple[str, Content]:
 
 
 def checkpoint(path: Path, config: Config, state: State) -> None:
-    """Make the folder hold this state, and nothing else that counts."""
+    """Make the folder hold this state, with its history, and nothing else that counts."""
     name, content = checkpoint_content(config, state)
-    if (path / name).exists() and is_model(path):  # the manifest may name it: it is not written over
-        commit(path, {}, finished=False, keep=[name])
+    files: dict[str, Content] = {"history.jsonl": history_lines(state.history)}
+    if lists(path, name):
+        commit(path, files, finished=False, keep=[name])
     else:
-        commit(path, {name: content}, finished=False)
+        commit(path, {name: content} | files, finished=False)
 
 
 def begin_run(path: Path, before: Model | None, state: State | None) -> None:
-    """Make the folder that of a run, whose history may grow: with the state it goes on from, or with nothing yet."""
+    """Make the folder that of a run, with the state that it resumes from, or with nothing yet."""
     if before is not None and state is not None:
         checkpoint(path, before.config, state)
     else:

@@ -11,25 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from made.errors import DataError, Diverged, Interrupted, QuestionError
+from made.lock import hold
 from made.model import (
     Config,
     Model,
     begin_run,
     checkpoint,
     checkpoint_name,
-    history_line,
-    history_lines,
     with_scores,
 )
 from made.progress import TensorBoard, bar
 from made.recipe import OPEN_ENDED
 from made.schema import Schema
 from made.state import Epoch, State
-from made.store import check_replaceable, commit, only_writer
+from made.store import check_replaceable, commit, real_path
 from made.training import Trainer
 
 __all__ = ["Run", "check_same", "longer"]
 
+WAIT = 1.0  # seconds, for a process that saves to the same folder; one that trains there takes longer
 # What may differ between a run and the one that goes on with it.
 FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")
 
@@ -48,7 +48,8 @@ class Run:
     """
 
     def __init__(self, trainer: Trainer, config: Config, schema: Schema, folder: Path | None) -> None:
-        self.trainer, self.config, self.schema, self.folder = trainer, config, schema, folder
+        self.trainer, self.config, self.schema = trainer, config, schema
+        self.folder = None if folder is None else real_path(folder)
         self.model: Model | None = None
         self.state: State | None = None
 
@@ -71,8 +72,7 @@ class Run:
         """
         if self.folder is not None:
             check_replaceable(self.folder)
-            self.folder.mkdir(parents=True, exist_ok=True)
-        with nullcontext() if self.folder is None else only_writer(self.folder):
+        with nullcontext() if self.folder is None else hold(self.folder, wait=WAIT):
             if self.folder is not None:
                 begin_run(self.folder, before, state)
             self._train(verbose, tensorboard, after_epoch)
@@ -84,9 +84,6 @@ class Run:
         after_epoch: Callable[[Epoch], None] | None,
     ) -> None:
         trainer, folder = self.trainer, self.folder
-        log = None if folder is None else folder / "history.jsonl"
-        if log is not None:
-            log.write_bytes(history_lines(trainer.state.history))
         board = None if tensorboard is None else TensorBoard(tensorboard)
         keep = None if folder is None else partial(checkpoint, folder, self.config)
         try:
@@ -96,9 +93,6 @@ class Run:
                     shown.report(epoch)
                     if board is not None:
                         board.report(epoch)
-                    if log is not None:
-                        with log.open("a") as file:
-                            file.write(history_line(epoch))
                     if after_epoch is not None:
                         after_epoch(epoch)
 

@@ -13,8 +13,8 @@ import pandas as pd
 import torch
 
 from made import MADE
+from made.manifest import FORMAT
 from made.model import begin_run, checkpoint
-from made.store import FORMAT
 from made.training import Trainer
 
 HERE = Path(__file__).parent

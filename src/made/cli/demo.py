@@ -33,7 +33,11 @@ def demo(
     from made.datasets import digits
     from made.paper import figure_samples
     from made.sampling import sample
+    from made.store import check_replaceable, is_model
 
+    check_replaceable(out / "model")
+    if (out / "samples.png").exists() and not is_model(out / "model"):
+        raise usage(f"'--out': {out / 'samples.png'} is not of `made demo`, and is not written over.")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

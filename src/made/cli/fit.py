@@ -154,7 +154,7 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: 
     """Put pictures into the model's folder, if there is matplotlib."""
     from importlib.util import find_spec
 
-    from made.store import Folder, commit
+    from made.store import add_files
 
     if find_spec("matplotlib") is None:
         note("No pictures: for them, install matplotlib (pip install 'made[plot]').", quiet)
@@ -168,8 +168,7 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: 
         drawn = model.sample(100, random_state=model.model_.config.seed)
         rows = drawn if hasattr(drawn, "dtype") else drawn.to_pandas().to_numpy()
         files["samples.png"] = lambda path: pictures.samples(rows, shape, path)
-    folder = Folder.open(out)
-    commit(out, files, finished=folder.finished, keep=folder.files - files.keys())
+    add_files(out, files)
 
 
 def own_validation(data: str) -> str | None:

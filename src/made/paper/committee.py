@@ -22,7 +22,8 @@ from made.errors import ModelError
 from made.estimator import MADE
 from made.exclusive import Exclusive
 from made.model import data_digest
-from made.store import Folder, commit, is_model, read_tensors, tensors_file
+from made.store import Folder, is_model, replace_folder
+from made.tensors import read_tensors, tensors_file
 
 __all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean"]
 
@@ -94,7 +95,7 @@ class Tied:
         seconds, nll = round(time.perf_counter() - begin, 3), -self.model.log_prob(data.valid).mean()
         self.facts = {"valid_nll": nll, "epochs": self.model.epochs, "seconds": seconds}
         kept = tensors_file(self.model.network_.state_dict(), {"asked": asked, "facts": self.facts})
-        commit(folder, {WEIGHTS: kept}, finished=True)
+        replace_folder(folder, {WEIGHTS: kept})
 
     def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
         return self.model.log_prob(rows).values

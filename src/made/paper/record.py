@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from made.errors import DataError
 from made.files import atomic
-
-try:
-    import fcntl
-except ImportError:  # not on every system
-    fcntl = None  # type: ignore[assignment]
+from made.lock import hold
 
 __all__ = ["FIELDS", "Record", "source"]
 
+WAIT = 60.0  # seconds, for another command that writes to the same file
 # What every object has, null where it does not apply.
 FIELDS = ("dataset", "row", "valid_nll", "test_nll", "ci95", "masks", "config", "seed", "epochs", "seconds", "commit")
 
@@ -79,15 +76,9 @@ class Record:
         with atomic(self.path) as file:
             file.write((json.dumps(rows, indent=1, allow_nan=False) + "\n").encode())
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> AbstractContextManager[None]:
         """Hold the file against other commands for a moment."""
-        if fcntl is None:
-            yield
-            return
-        with (self.path.parent / f".{self.path.name}.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        return hold(self.path.parent, wait=WAIT, name=f".{self.path.name}.lock")
 
 
 def source() -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from made.errors import DataError, Diverged, Interrupted, QuestionError
 from made.estimator import MADE
-from made.store import only_writer
+from made.lock import hold
 from made.table import Table
 from made.tuning.result import Trial, Tuned
 from made.tuning.space import Space, check_fixed, check_space, default_space
@@ -30,6 +30,7 @@ from made.tuning.work import Job, work_alone, work_together
 __all__ = ["load", "tune"]
 
 TRIALS = 50
+WAIT = 1.0  # seconds, for another search in the same folder to end
 
 
 def tune(
@@ -84,8 +85,7 @@ def tune(
         facts = _facts(job)
         if before is not None:
             _check_same(before, facts, folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        with only_writer(folder):
+        with hold(folder, wait=WAIT):
             wanted = begin(folder, facts, trials, TRIALS)
             stopped = False
             try:

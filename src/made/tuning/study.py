@@ -186,7 +186,8 @@ def _check_lines(log: Path) -> None:
 def _mend(folder: Path) -> None:
     """Remove what a process that was killed in the middle of a line left: half a line, and the lock of the journal."""
     for file in folder.glob(f"{LOG}.lock*"):
-        file.unlink(missing_ok=True)
+        if file.is_file() and file.stat().st_size == 0:  # as the journal's own are, under whatever name
+            file.unlink(missing_ok=True)
     log = folder / LOG
     if log.exists() and not (text := log.read_bytes()).endswith(b"\n"):
         os.truncate(log, text.rfind(b"\n") + 1)

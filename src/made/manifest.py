@@ -1,0 +1,117 @@
+"""The manifest of a model folder: which files count, how long they are, and their SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from made.errors import ModelError
+
+__all__ = ["FORMAT", "LARGEST_JSON", "MANIFEST", "NAMES", "Manifest", "Written", "parse_object"]
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+LARGEST_JSON = 256 * 2**20
+
+# Every file that a model folder can have, beside the manifest.
+NAMES = re.compile(
+    r"config\.json|model\.safetensors|history\.jsonl|README\.md|learning_curve\.png|samples\.png"
+    r"|checkpoint-[0-9]{1,20}\.safetensors"
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a file was when it was written."""
+
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, file: Path) -> Written:
+        """A file as it is now."""
+        with file.open("rb") as stream:
+            return cls(file.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest())
+
+    def fault(self, file: Path, *, read: bool = True) -> str | None:
+        """What is wrong with the file, as a sentence; only its size is looked at unless it is to be ``read``."""
+        if file.is_symlink() or not file.is_file():
+            return f"{file} is missing: the model is not whole."
+        if file.stat().st_size != self.bytes:
+            return f"{file} has {file.stat().st_size} bytes where {self.bytes} were written: it is damaged."
+        if read and Written.of(file) != self:
+            return f"{file} is not what was written: its SHA-256 differs from the manifest's."
+        return None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the manifest of a folder says.
+
+    Attributes:
+        finished: whether training came to its end.
+        files: the files that count, by name.
+        text: the manifest as it is on disk.
+    """
+
+    finished: bool
+    files: dict[str, Written]
+    text: bytes
+
+    @classmethod
+    def of(cls, finished: bool, files: Mapping[str, Written]) -> Manifest:
+        """A manifest that lists these files."""
+        body = {"format": FORMAT, "finished": finished, "files": {name: asdict(files[name]) for name in sorted(files)}}
+        digest = hashlib.sha256(json.dumps(body).encode()).hexdigest()
+        return cls(finished, dict(files), (json.dumps(body | {"sha256": digest}, indent=2) + "\n").encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Manifest:
+        """The manifest of a folder; whatever is wrong with it is a :class:`~made.errors.ModelError`."""
+        if not path.exists():
+            raise ModelError(f"{path}: there is no such folder.")
+        file = path / MANIFEST
+        if file.is_symlink() or not file.is_file():
+            raise ModelError(f"{path} is not a model of made: there is no {MANIFEST} in it.")
+        if file.stat().st_size > LARGEST_JSON:
+            raise ModelError(f"{file} is too large to be one of made.")
+        text = file.read_bytes()
+        content = parse_object(text, str(file))
+        version = content.get("format")
+        if isinstance(version, int) and not isinstance(version, bool) and version > FORMAT:
+            raise ModelError(
+                f"{path} has format {version}, but this version of made reads formats up to {FORMAT}: it was written "
+                "by a newer one, or its manifest is damaged. Remedy: upgrade made."
+            )
+        files, finished = content.get("files"), content.get("finished")
+        if version == FORMAT and isinstance(finished, bool) and isinstance(files, dict):
+            listed = {name: _written(facts) for name, facts in files.items() if NAMES.fullmatch(name)}
+            found = cls.of(finished, {name: each for name, each in listed.items() if each is not None})
+            if found.text == text:
+                return found
+        raise ModelError(f"{file} is damaged, or not of made.")
+
+
+def _written(facts: Any) -> Written | None:
+    """An entry of a manifest, of which nothing is believed."""
+    if not isinstance(facts, dict) or facts.keys() != {"bytes", "sha256"} or type(facts["bytes"]) is not int:
+        return None
+    digest = facts["sha256"]
+    sound = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest) and facts["bytes"] >= 0
+    return Written(facts["bytes"], digest) if sound else None
+
+
+def parse_object(text: bytes | str, where: str) -> dict[str, Any]:
+    """JSON from a file, which has to be an object, and is refused with a sentence if it is not."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ModelError(f"{where} is not what it should be: it is damaged, or not of made.")
+    return value
