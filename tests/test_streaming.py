@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import sys
 import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -169,6 +171,69 @@ def test_a_file_appears_when_it_is_complete_or_not_at_all(tmp_path) -> None:
         Writer(tmp_path / "x.txt")
     with pytest.raises(ValueError, match="'with' statement"):
         Writer(path).write(TABLE)
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file may become larger than this, which fails as a full disk does."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy", ".npz"])
+def test_a_full_disk_leaves_nothing_behind(tmp_path, suffix) -> None:
+    rows = np.random.default_rng(0).random((20_000, 4))
+    path = tmp_path / f"x{suffix}"
+
+    def in_pieces() -> None:
+        with Writer(path) as writer:
+            for piece in np.split(rows, 10):
+                writer.write(piece)
+
+    for action in (in_pieces, lambda: write(rows, path)):
+        with full_disk(1 << 16), pytest.raises(DataError, match=r"x\.\w+' cannot be written: .*(large|full)"):
+            action()
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("event", [KeyboardInterrupt(), SystemExit(143), OSError("full")], ids=repr)
+@pytest.mark.parametrize(
+    ("suffix", "function"), [(".parquet", "pyarrow.parquet.ParquetWriter.close"), (".npz", "numpy.savez_compressed")]
+)
+def test_what_ends_the_last_write_leaves_nothing_behind(tmp_path, monkeypatch, suffix, function, event) -> None:
+    def end(*arguments, **options):
+        raise event
+
+    def stop_at_the_end() -> None:
+        with Writer(tmp_path / f"x{suffix}") as writer:
+            writer.write(np.zeros((3, 2)))
+            monkeypatch.setattr(function, end)
+
+    with pytest.raises(DataError if isinstance(event, OSError) else type(event)):
+        stop_at_the_end()
+    monkeypatch.undo()
+    assert not list(tmp_path.iterdir())
+
+
+def test_of_two_errors_the_first_counts(tmp_path, monkeypatch) -> None:
+    def fail(self):
+        raise OSError("the disk is full")
+
+    def stop_halfway() -> None:
+        with Writer(tmp_path / "x.parquet") as writer:
+            writer.write(np.zeros((3, 2)))
+            monkeypatch.setattr(parquet.ParquetWriter, "close", fail)
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        stop_halfway()
+    monkeypatch.undo()
+    assert not list(tmp_path.iterdir())
 
 
 def test_columns_of_a_parquet_file_keep_their_types(tmp_path) -> None:

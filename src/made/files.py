@@ -45,10 +45,12 @@ __all__ = [
     "name_row",
     "open_file",
     "read",
+    "refused",
     "shapes",
     "standard_input",
     "suffix_of",
     "write",
+    "write_array",
     "write_csv",
 ]
 
@@ -106,12 +108,25 @@ def write(table: pa.Table | NDArray[Any], target: str | Path, *, names: Sequence
                 write_csv(content, handle)
             elif kind == ".parquet":
                 parquet.write_table(content, handle)
-            elif kind == ".npy":
-                np.save(handle, content)
             else:
-                np.savez_compressed(handle, rows=content)
+                write_array(content, handle, kind)
     except OSError as error:
-        raise DataError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from None
+        raise refused(path, error) from None
+
+
+def write_array(array: NDArray[Any], handle: BinaryIO, kind: str) -> None:
+    """Write an array as a .npy file, or as a .npz file that has it under the name "rows"."""
+    if kind == ".npy":
+        np.save(handle, array)
+    else:
+        np.savez_compressed(handle, rows=array)
+
+
+def refused(target: str | Path, error: OSError) -> DataError:
+    """Why a file cannot be written."""
+    # NumPy does not say why it wrote less than it should have.
+    reason = error.strerror or re.sub(r"\d+ requested and \d+ written", r"\g<0>, the disk may be full", str(error))
+    return DataError(f"{str(target)!r} cannot be written: {reason}.")
 
 
 @contextmanager

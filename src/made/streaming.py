@@ -36,8 +36,10 @@ from made.files import (
     kind_of,
     open_file,
     read,
+    refused,
     standard_input,
     suffix_of,
+    write_array,
     write_csv,
 )
 
@@ -251,6 +253,8 @@ class Writer(AbstractContextManager["Writer"]):
     def __enter__(self) -> Writer:
         try:
             self._handle = sys.stdout.buffer if self.target == "-" else self._stack.enter_context(atomic(self.target))
+            if self._kind in (".npy", ".npz"):
+                self._stack.push(self._write_kept)
         except OSError as error:
             raise self._refused(error) from None
         return self
@@ -290,24 +294,28 @@ class Writer(AbstractContextManager["Writer"]):
                 handle.flush()
             return
         if self._parquet is None:
-            self._parquet = parquet.ParquetWriter(handle, self._schema)
+            self._parquet = self._stack.enter_context(parquet.ParquetWriter(handle, self._schema))
         self._parquet.write_table(table)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        handle, self._handle = self._handle, None
         try:
-            if self._parquet is not None:
-                self._parquet.close()
-            if kind is None and handle is not None and self._kept:
-                rows = np.concatenate(self._kept)
-                np.save(handle, rows) if self._kind == ".npy" else np.savez_compressed(handle, rows=rows)
             self._stack.__exit__(kind, error, trace)
         except OSError as fault:
-            if fault is error:
-                raise
-            raise self._refused(fault) from None
+            if error is None:
+                raise self._refused(fault) from None
+            # Otherwise the first error counts, not what failed as well while it was unwound.
+        finally:
+            self._handle = None
+            if self._parquet is not None:
+                self._parquet.is_open = False  # if it could not be closed, it must not try again when it is collected
+
+    def _write_kept(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._handle is not None and self._kept:
+            write_array(np.concatenate(self._kept), self._handle, self._kind)
 
     def _refused(self, error: OSError) -> DataError:
-        return DataError(f"{self.target!r} cannot be written: {error.strerror or error}.")
+        return refused(self.target, error)
