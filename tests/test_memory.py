@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from made import MADE
-from made.errors import DataError
+from made.errors import DataError, QuestionError
+from made.limits import check_sizes
 from made.memory import free_bytes, training_bytes
 
 
@@ -48,11 +49,52 @@ def test_sixteen_thousand_columns() -> None:
     assert 2**30 * 4 < training_bytes(wide) < 2**30 * 20
 
 
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"hidden_sizes": (99_999_999,)}, r"'hidden_sizes' should have at most 1,048,576 units in all, not 99,999,999"),
+        ({"hidden_sizes": (10**30,)}, r"'hidden_sizes' should have at most 1,048,576 units"),
+        ({"hidden_sizes": (1,) * 1000}, r"'hidden_sizes' should have at most 256 layers, not 1,000"),
+        ({"evaluation_masks": 99_999_999_999}, r"'evaluation_masks' should be from 1 to 65,536, not 99,999,999,999"),
+        ({"validation_masks": 10**30}, r"'validation_masks' should be from 1 to 65,536"),
+        ({"masks": 10**9}, r"'masks' should be from 1 to 65,536, or 'unlimited', not 1,000,000,000"),
+        ({"evaluation_masks": 60_000, "segments": 10**12}, r"'segments' should be at most 1,048,576, not 1,200,000"),
+        ({"batch_size": 10**30}, r"'batch_size' should be from 1 to 2,147,483,647"),
+    ],
+)
+def test_what_nobody_has_the_time_for_is_refused_at_once(monkeypatch, parameters, said) -> None:
+    """Before a single degree is drawn, in closed form."""
+    monkeypatch.setattr("made.connectivity.Connectivities.draw", None)
+    with pytest.raises(ValueError, match=said):
+        MADE(**parameters).fit(np.arange(60).reshape(3, 20) % 2)
+
+
+def test_the_largest_parameters_are_taken() -> None:
+    largest = {"hidden_sizes": [2**12] * 256, "evaluation_masks": 2**16, "segments": 16, "batch_size": 2**31 - 1}
+    check_sizes(largest | {"masks": "unlimited", "validation_masks": 2**16}, columns=20)
+
+
+def test_more_masks_than_there_may_be_are_not_averaged() -> None:
+    model = MADE(hidden_sizes=(4,), max_epochs=0).fit(np.eye(4))
+    with pytest.raises(QuestionError, match=r"'masks' should be at most 65,536, not 99,999,999,999"):
+        model.set_params(evaluation_masks=99_999_999_999).score_samples(np.eye(4))
+
+
+def test_there_are_direct_connections_unless_they_are_too_many(monkeypatch) -> None:
+    monkeypatch.setattr("made.limits.DIRECT", 16)
+    for columns, direct in ((4, True), (5, False)):
+        model = MADE(hidden_sizes=(4,), max_epochs=0).fit(np.eye(columns))
+        assert model.model_.config.parameters["direct"] is direct
+        assert ("A" in dict(model.model_.network.named_parameters())) is direct
+    assert "A" in dict(MADE(direct=True, max_epochs=0).fit(np.eye(5)).model_.network.named_parameters())
+
+
 SCRIPT = """
 import re
 from pathlib import Path
 import numpy as np, torch
 from made import MADE
+from made.limits import check_sizes
 from made.memory import training_bytes
 torch.set_num_threads(1)
 rows = np.random.default_rng(0).integers(2, size=(300, 1500)).astype(np.float64)

@@ -67,6 +67,7 @@ def test_a_room_imports_only_from_those_before_it() -> None:
     rooms = [
         "errors",
         "parameters",
+        "limits",
         "connectivity",
         "columns",
         "exclusive",
@@ -92,7 +93,7 @@ def test_a_room_imports_only_from_those_before_it() -> None:
         "inference",
         "schema",
     ]
-    rooms += ["lock", "manifest", "store", "tensors", "recipe", "state", "training", "progress", "limits", "card"]
+    rooms += ["lock", "manifest", "store", "tensors", "recipe", "state", "training", "progress", "card"]
     rooms += ["model", "run", "memory"]
     rooms += [
         "imputation",

@@ -110,6 +110,12 @@ def config_with(**values):
     [
         {"hidden_sizes": [10**9]},
         {"hidden_sizes": [5]},
+        {"hidden_sizes": [1] * 10**6},
+        {"evaluation_masks": 10**11},
+        {"validation_masks": 10**11},
+        {"batch_size": 10**30},
+        {"segments": 0},
+        {"masks": 2**30},
         {"hidden_sizes": "many"},
         {"masks": -1},
         {"masks": None},

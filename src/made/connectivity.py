@@ -18,6 +18,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from made.limits import check_masks
+
 __all__ = ["Connectivities", "Connectivity"]
 
 Integers = NDArray[np.int64]
@@ -179,6 +181,8 @@ class Connectivities:
             return [int(number) for number in numbers]
         if count is not None and count < 1:
             raise ValueError(f"'masks' should be at least 1, not {count}.")
+        if count is not None:
+            check_masks(count)
         if self.single:
             return [0]
         if self.masks is not None:

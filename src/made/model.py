@@ -23,6 +23,7 @@ from made.card import card
 from made.connectivity import Connectivities
 from made.errors import ModelError
 from made.field import Field as ColumnField
+from made.limits import check_sizes
 from made.manifest import parse_object
 from made.network import Network
 from made.parameters import LATER
@@ -81,10 +82,7 @@ class Config(BaseModel):
 
     def connectivities(self) -> Connectivities:
         """The family of connectivities."""
-        parameters = self.parameters
-        masks = parameters["masks"]
-        if masks != "unlimited" and not (isinstance(masks, int) and masks < 2**31):
-            raise ModelError(f"'masks' should be a number below 2**31, or unlimited, not {masks!r}.")
+        parameters, masks = self.parameters, self.parameters["masks"]
         return Connectivities(
             len(self.columns),
             tuple(parameters["hidden_sizes"]),
@@ -196,18 +194,24 @@ def _open_model(folder: Folder, to_train: bool) -> tuple[Model, State | None]:
             raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.")
         state = State.of(facts["state"], tensors)
     if state is None or folder.finished:
-        config = Config.model_validate(folder.json("config.json"))
+        config = _read_config(folder.json("config.json"))
         tensors, _ = read_tensors(folder.file("model.safetensors"), config.shapes())
         network = config.network()
         network.load_state_dict(tensors)
         history = _read_history(folder.file("history.jsonl"))
     else:
-        config = Config.model_validate((facts or {})["config"])
+        config = _read_config((facts or {})["config"])
         network, history = _network_of(config, state), state.history
     if any(tensor.dtype != network.c.dtype for tensor in tensors.values() if tensor.ndim):
         raise ModelError(f"{folder.path} has weights of another precision than its config.")
     network.eval()
     return Model(config, config.schema_(), network, history, folder.finished), state
+
+
+def _read_config(content: Any) -> Config:
+    config = Config.model_validate(content)
+    check_sizes(config.parameters, len(config.columns))
+    return config
 
 
 def _network_of(config: Config, state: State) -> Network:
@@ -300,7 +304,8 @@ def data_digest(*tables: NDArray[Any] | None) -> str:
 def new_config(
     parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Data, target: str | None = None
 ) -> Config:
-    """A config, with the digest of its connectivities."""
+    """A config, with the digest of its connectivities; what is too large for any machine is refused before that."""
+    check_sizes(parameters, len(schema.fields))
     content: dict[str, Any] = {
         "made": made.__version__,
         "seed": seed,

@@ -26,8 +26,8 @@ class Ordinal(Column):
 
     Other numbers have codes beside these, see :class:`made.unseen.Unseen`.
 
-    Input units are one-hot, and one more for the place in the order, whose growth is slowed far from the list: it is all
-    that is known of a number that is not listed. Output units are the logits of a softmax.
+    Input units are one-hot, and one more for the place in the order, whose growth is slowed far from the list: it is
+    all that is known of a number that is not listed. Output units are the logits of a softmax.
 
     Arguments:
         values: the numbers, ascending.

@@ -38,7 +38,7 @@ NETWORK = {
     ),
     "ordering": Parameter("random", "choice", "The ordering m^0 of the first mask.", ("natural", "random")),
     "activation": Parameter("relu", "choice", "The activation g of hidden units.", ACTIVATIONS),
-    "direct": Parameter(True, "flag", "Direct connections A from inputs to outputs."),
+    "direct": Parameter("auto", "flag", "Direct connections A from inputs to outputs; auto: unless too many."),
     "conditioning": Parameter(False, "flag", "Connectivity conditioning weights U."),
     "residual": Parameter(True, "flag", "Join hidden layers of equal size by residual connections."),
     "signed": Parameter(True, "flag", "Code binary inputs as -1 and +1, so that 0 is what is not observed."),

@@ -1,0 +1,65 @@
+"""How large a model may be, in closed form: checked before anything is made, of parameters and of files alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from made.errors import QuestionError
+
+__all__ = ["DIRECT", "LAYERS", "MASKS", "PASSES", "ROWS", "UNITS", "check_masks", "check_sizes", "has_direct"]
+
+LAYERS = 256  # hidden layers
+UNITS = 2**20  # hidden units, of all layers together
+MASKS = 2**16  # that are averaged
+PASSES = 2**20  # through the network for an answer: masks times segments
+ROWS = 2**31 - 1  # of a batch
+# Direct connections A have a weight for each pair of an input and an output, and every pass goes through all of them.
+# Up to so many, they are there unless told; more of them take longer than all else.
+DIRECT = 2**25
+
+
+def has_direct(inputs: int, outputs: int) -> bool:
+    """Whether a network has direct connections unless told.
+
+    Example:
+        >>> has_direct(5000, 5000), has_direct(10_000, 10_000)
+        (True, False)
+    """
+    return inputs * outputs <= DIRECT
+
+
+def check_sizes(parameters: Mapping[str, Any], columns: int) -> None:
+    """Refuse parameters that no machine has the time or the memory for.
+
+    Arguments:
+        parameters: those of a model, of the right types.
+        columns: the number of its columns.
+    """
+    sizes = list(parameters["hidden_sizes"])
+    if len(sizes) > LAYERS:
+        raise ValueError(f"'hidden_sizes' should have at most {LAYERS} layers, not {len(sizes):,}: leave some out.")
+    if (units := sum(sizes)) > UNITS:
+        raise ValueError(f"'hidden_sizes' should have at most {UNITS:,} units in all, not {units:,}: take fewer.")
+    masks = parameters["masks"]
+    for name in ("masks", "validation_masks", "evaluation_masks"):
+        value = parameters[name]
+        if value != "unlimited" and not 0 < value <= MASKS:
+            remedy = ", or 'unlimited'" if name == "masks" else ""
+            raise ValueError(f"'{name}' should be from 1 to {MASKS:,}{remedy}, not {value:,}: each takes a pass.")
+    segments = 128 if parameters["segments"] == "auto" else parameters["segments"]
+    passes = parameters["evaluation_masks"] * min(segments, columns)
+    if masks == "unlimited" and passes > PASSES:
+        raise ValueError(
+            f"'evaluation_masks' times 'segments' should be at most {PASSES:,}, not {passes:,}, because an answer "
+            "takes so many passes: lower one of them."
+        )
+    batch = parameters["batch_size"]
+    if batch != "auto" and not 0 < batch <= ROWS:
+        raise ValueError(f"'batch_size' should be from 1 to {ROWS:,}, not {batch:,}: take a smaller one.")
+
+
+def check_masks(count: int) -> None:
+    """Refuse to average more masks than there may be."""
+    if count > MASKS:
+        raise QuestionError(f"'masks' should be at most {MASKS:,}, not {count:,}: each takes a pass.")
