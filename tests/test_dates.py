@@ -70,7 +70,7 @@ def test_times_in_text() -> None:
 
 def test_what_python_has_no_date_for_is_the_nearest() -> None:
     assert as_datetime64(np.array([1e300, -1e300, NAN])).astype(str).tolist() == [
-        "9999-12-31T00:00:00.000000",
+        "9999-12-31T23:59:59.999969",
         "0001-01-01T00:00:00.000000",
         "NaT",
     ]

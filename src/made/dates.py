@@ -1,19 +1,36 @@
 """Dates and times as numbers, seconds since the beginning of 1970, and back.
 
-A time with a zone is counted in UTC, one without as if it were. A microsecond is the least that is told apart.
+A time with a zone is counted in UTC, one without as if it were. The years are 1 to 9999, as Python and ISO 8601 have
+them. A whole second is exact in all of them; a fraction is as fine as a float64 can hold: a microsecond in this
+century, 32 microseconds in the year 9999.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
+import zoneinfo
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DAY", "STEPS", "Temporal", "as_datetime64", "in_seconds", "in_text", "objects", "seconds_in"]
+from made.errors import DataError
+
+__all__ = [
+    "DAY",
+    "OFFSET",
+    "STEPS",
+    "Temporal",
+    "as_datetime64",
+    "ends_in",
+    "in_seconds",
+    "in_text",
+    "objects",
+    "seconds_in",
+    "zone_of",
+]
 
 Temporal: TypeAlias = Literal["date", "datetime"]
 
@@ -21,28 +38,71 @@ DAY = 86_400.0
 # How far apart times may be, if they all are.
 STEPS = (DAY, 3600.0, 60.0, 1.0)
 EPOCH = datetime.datetime(1970, 1, 1)
-# The days that Python has: the first of the year 1, and the last of the year 9999.
-LEAST, MOST = -62_135_596_800.0, 253_402_214_400.0
+# The first moment of the year 1, and the last of the year 9999 that a float64 tells from the next year.
+LEAST, MOST = -62_135_596_800.0, float(np.nextafter(253_402_300_800.0, 0))
+OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)", re.ASCII)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
 
 
-def in_seconds(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Dates of numpy as numbers; NaN for NaT.
+def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.float64]:
+    """Dates of numpy as numbers; NaN for NaT. ``label`` names the column in messages.
 
     Example:
-        >>> in_seconds(np.array(["1970-01-02", "NaT"], dtype="M8[D]"))
-        array([86400.,    nan])
+        >>> in_seconds(np.array(["1970-01-02", "9999-12-31", "NaT"], dtype="M8[D]"))
+        array([8.64000000e+04, 2.53402214e+11,            nan])
     """
-    seconds = values.astype("M8[us]").astype(np.int64) / 1e6
-    seconds[np.isnat(values)] = np.nan
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    hole = np.isnat(values)
+    # A cast between units overflows without a word, so that the bounds are cast, and not the values. Nanoseconds and
+    # finer units have no room for any other year. A day more, for a time in UTC whose local time is in these years.
+    if np.datetime_data(values.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us"):
+        ends = np.array(["0000-12-31", "10000-01-02"], dtype="M8[D]").astype(values.dtype).view(np.int64)
+        wrong = ~hole & ((values.view(np.int64) < ends[0]) | (values.view(np.int64) > ends[1]))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise DataError(
+                f"{label}: {str(values[row])[:40]} is a date outside the years 1 to 9999: give one of these, or leave "
+                "it empty for 'not observed'.",
+                row=row,
+            )
+    whole, rest = np.divmod(np.where(hole, 0, values.astype("M8[us]").astype(np.int64)), 1_000_000)
+    seconds = whole + rest / 1e6
+    seconds[hole] = np.nan
     return np.asarray(seconds, dtype=np.float64)
 
 
-def as_datetime64(seconds: NDArray[np.float64]) -> NDArray[Any]:
-    """The inverse of :func:`in_seconds`, in microseconds; what Python has no date for is the nearest that it has."""
+def zone_of(name: str) -> datetime.tzinfo | None:
+    """A time zone by its name or its offset, such as ``Europe/Paris`` or ``+02:00``; None if it is not known here."""
+    try:
+        if found := OFFSET.fullmatch(name):
+            sign, hours, minutes = found.groups()
+            east = datetime.timedelta(hours=int(hours), minutes=int(minutes))
+            return datetime.timezone(-east if sign == "-" else east)
+        return zoneinfo.ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        return None
+
+
+def ends_in(zone: str | None) -> tuple[float, float]:
+    """The first and the last moment, in UTC, whose local time in a zone is in the years 1 to 9999.
+
+    Example:
+        >>> [(each - end) / 3600 for each, end in zip(ends_in("+02:00"), (LEAST, MOST))]
+        [-2.0, -2.0]
+    """
+    local = None if zone is None else zone_of(zone)
+    edges = (edge.replace(tzinfo=local) for edge in (datetime.datetime.min, datetime.datetime.max))
+    first, last = ((edge.utcoffset() or datetime.timedelta()).total_seconds() for edge in edges)
+    return LEAST - first, MOST - last
+
+
+def as_datetime64(seconds: NDArray[np.float64], zone: str | None = None) -> NDArray[Any]:
+    """The inverse of :func:`in_seconds`, in microseconds; beyond the years 1 to 9999 in a zone, the nearest moment."""
     hole = np.isnan(seconds)
-    whole = np.rint(np.where(hole, 0, seconds).clip(LEAST, MOST) * 1e6).astype(np.int64)
-    values = whole.astype("M8[us]")
+    within = np.where(hole, 0, seconds).clip(*ends_in(zone))
+    whole = np.floor(within)
+    micros = whole.astype(np.int64) * 1_000_000 + np.rint((within - whole) * 1e6).astype(np.int64)
+    values: NDArray[Any] = micros.astype("M8[us]")
     values[hole] = np.datetime64("NaT")
     return values
 
@@ -80,8 +140,9 @@ def seconds_in(texts: Iterable[str]) -> tuple[NDArray[np.float64], Temporal] | N
         if ISO.fullmatch(text) is None:
             return None
         try:
-            found.append((datetime.datetime.fromisoformat(text) - EPOCH).total_seconds())
+            since = datetime.datetime.fromisoformat(text) - EPOCH
         except ValueError:  # such as the thirteenth month
             return None
+        found.append(since.days * DAY + since.seconds + since.microseconds / 1e6)
         days = days and len(text) == 10
     return np.array(found, dtype=np.float64), "date" if days else "datetime"

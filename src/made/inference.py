@@ -241,6 +241,9 @@ def _step(seen: Values, spikes: Sequence[float], candidates: Sequence[float]) ->
     rest = seen[~np.isin(seen, spikes)]
     with np.errstate(over="ignore"):
         size, extent = float(np.abs(seen).max()), float(rest.max() - rest.min())
+    if candidates is STEPS:  # a date such as 9999-12-31 says nothing about how far apart others are
+        first, third = np.quantile(rest, [0.25, 0.75]).tolist()
+        extent = min(extent, 20 * (third - first))
     for step in candidates:
         if size < 2.0**53 and extent <= MOST_STEPS * step and (seen == np.floor(seen / step) * step).all():
             return step
