@@ -159,13 +159,18 @@ def test_columns_are_put_together_as_they_came(name, which) -> None:
 
 
 def test_arrays_are_put_together_as_numbers_or_as_objects() -> None:
-    table = Table.of(NUMBERS.astype(np.float32))
-    assert table.put(table.columns, table.dtypes).dtype == np.float32
-    for array in (NUMBERS, FILLED.astype(int), FILLED.astype(np.float16), scipy.sparse.csr_matrix(NUMBERS)):
+    for array in (
+        *(NUMBERS.astype(kind) for kind in (np.float16, np.float32, np.float64)),
+        FILLED.astype(np.int64),
+        FILLED.astype(np.uint8),
+        scipy.sparse.csr_matrix(NUMBERS),
+    ):
         table = Table.of(array)
         back = table.put(table.columns, table.dtypes)
-        assert back.dtype == np.float64
+        assert back.dtype == array.dtype
         np.testing.assert_array_equal(back, np.stack(table.columns, axis=1))
+        beyond = table.put([np.array([1e300, 0.5])] * 2, ["float"] * 2)
+        assert beyond.dtype == np.float64
     table = Table.of(np.array([["a", ""], ["b", "c"]]))
     np.testing.assert_array_equal(
         table.put(table.columns, table.dtypes), np.array([["a", None], ["b", "c"]], dtype=object)

@@ -196,13 +196,7 @@ def put_back(schema: Schema, table: Table, clean: Denoised) -> Any:
         place = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
         columns[place] = columns[place].copy()
         columns[place][clean.changed[:, d]] = None if columns[place].dtype == object else np.nan
-    rows = schema.fill(replace(table, columns=columns), clean.codes)
-    if not isinstance(rows, np.ndarray) or rows.dtype != object or table.given.dtype.kind not in "biu":
-        return rows
-    # An array of whole numbers has no room for a hole, but there is none any more.
-    numbers = rows.astype(np.float64)
-    whole = numbers.astype(table.given.dtype)
-    return whole if np.array_equal(whole, numbers) else numbers
+    return schema.fill(replace(table, columns=columns), clean.codes)
 
 
 # All rows that there can be.
@@ -230,6 +224,8 @@ def _enumerate(states: _States, noisy: _Noisy, expected: bool) -> Denoised:
     clean, wrong = torch.zeros_like(noisy.values), torch.zeros_like(noisy.values, dtype=torch.float64)
     patterns, pattern = noisy.observed.unique(dim=0, return_inverse=True)
     for index, seen in enumerate(patterns):
+        if not seen.any():
+            continue  # nothing is observed, and holes stay holes
         # Rows that agree in what is seen are the same to whoever looks: their probabilities add up.
         _, same = states.values[:, seen].unique(dim=0, return_inverse=True)
         first = torch.full((int(same.max()) + 1,), len(same), device=same.device)

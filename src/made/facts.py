@@ -18,6 +18,7 @@ from made.errors import DataError
 from made.numeric import Numeric
 from made.ordinal import Ordinal
 from made.spikes import Spiked
+from made.storage import is_storage
 from made.table import Dtype
 from made.unseen import Unseen
 
@@ -48,8 +49,10 @@ LATER: dict[str, Any] = {
     "missing": False,
     "other": 0.0,
     "share": None,
+    "storage": None,
 }
 OWNERS = {
+    "storage": ("binary", "categorical", "numeric"),
     "ordered": ("categorical",),
     "missing": ("categorical", "numeric"),
     "other": KINDS,
@@ -76,6 +79,7 @@ class Facts:
         other: the least probability of values that training never saw: of a categorical column, that of one more
             category. 0: they are refused.
         share: of ones in a binary column whose input is standardised by it; None if it is not.
+        storage: the exact type of the values, see :mod:`made.storage`; None for the default of ``dtype``.
     """
 
     name: str
@@ -93,6 +97,7 @@ class Facts:
     missing: bool = False
     other: float = 0.0
     share: float | None = None
+    storage: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -117,6 +122,7 @@ class Facts:
             ("spikes", not isinstance(self.spikes, tuple), "a tuple"),
             ("ordered", type(self.ordered) is not bool, "true or false"),
             ("missing", type(self.missing) is not bool, "true or false"),
+            ("storage", self.storage is not None and not is_storage(self.storage), "the name of a type"),
         ):
             if wrong:
                 raise self._wrong(key, allowed)

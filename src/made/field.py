@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from made.dates import DAY, in_text, seconds_in
 from made.errors import DataError
 from made.facts import OTHER, Facts, Kind
+from made.storage import ends_of
 from made.table import Dtype, Values, holes
 from made.unseen import Unseen
 
@@ -100,11 +101,11 @@ class Field(Facts):
         hole = np.isnan(codes)
         if self.kind == "numeric":
             values: Values = np.where(np.isinf(codes), np.nan, np.rint(codes) if self.dtype == "int" else codes)
-            return self._given_back(values, dtype)
+            return self._given_back(self._held(values), dtype)
         if self.kind == "ordinal" or self.beside is not None:
             # A mean is no listed value, and neither is what training never saw.
             found = Unseen(tuple(map(float, self.values)), self.step).value(torch.from_numpy(codes)).numpy()
-            return self._given_back(np.rint(found) if self.dtype == "int" else found, dtype)
+            return self._given_back(self._held(np.rint(found) if self.dtype == "int" else found), dtype)
         categories, family = self._categories(dtype)
         places = np.where(hole, 0, codes).astype(np.intp)
         wrong = ~hole & ((places != codes) | (places < 0) | (places >= len(categories)))
@@ -113,7 +114,12 @@ class Field(Facts):
             raise ValueError(f"'codes' of column {self.name!r} should be 0 to {most}, not {codes[wrong][0]:g}.")
         values = categories.take(places)
         values[hole] = None if family == "text" else np.nan
-        return values, family
+        return values if family == "text" else self._held(values), family
+
+    def _held(self, values: Values) -> Values:
+        """A number beyond what the column's own type holds cannot be of that column: it is the nearest that can."""
+        ends = ends_of(self.storage)
+        return values if ends is None else values.clip(*ends)
 
     def _in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
         """Dates that are written as text are dates, or the other way round, as this column has them."""

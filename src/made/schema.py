@@ -15,6 +15,7 @@ from made.columns import Columns
 from made.errors import DataError, UnseenWarning
 from made.field import Field
 from made.inference import infer
+from made.storage import DEFAULTS
 from made.table import Dtype, Table, Values
 
 __all__ = ["Field", "Kinds", "Schema", "dropped"]
@@ -117,6 +118,7 @@ class Schema:
             infer(table, d, names[place], chosen[place], missing=holes[place] == "category", unseen=unseen)
             for d, place in enumerate(table.places)
         ]
+        fields = [replace(field, storage=table.storage(d, field.dtype)) for d, field in enumerate(fields)]
         return cls(fields, named=table.names is not None, dropped=table.dropped)
 
     def table(self, X: Any) -> Table:
@@ -143,8 +145,13 @@ class Schema:
 
         Shape: (rows, columns).
         """
-        like = Table.blank(len(self.fields), self.names if self.named else None) if like is None else like
+        like = self.blank(self.named) if like is None else like
         return like.put(*self._decoded(codes, like))
+
+    def blank(self, named: bool) -> Table:
+        """A table of no rows, of the types that the training table had: of pyarrow with names, otherwise of numpy."""
+        types = [field.storage or DEFAULTS[field.dtype] for field in self.fields]
+        return Table.blank(types, self.names if named else None)
 
     def fill(self, table: Table, codes: ArrayLike) -> Any:
         """The table as it was given, with decoded codes where it has holes. Shape: (rows, columns)."""

@@ -21,8 +21,21 @@ from numpy.typing import NDArray
 
 from made.dates import as_datetime64, in_seconds, objects
 from made.errors import DataError
+from made.storage import ends_of, storage_of
 
-__all__ = ["Dtype", "Values", "as_objects", "as_series", "filled", "holes", "plain", "plain_series"]
+__all__ = [
+    "Dtype",
+    "Values",
+    "as_objects",
+    "as_series",
+    "can_hold",
+    "filled",
+    "holes",
+    "plain",
+    "plain_series",
+    "storage",
+    "whole",
+]
 
 Values: TypeAlias = NDArray[Any]
 Dtype: TypeAlias = Literal["float", "int", "bool", "text", "date", "datetime", "none"]
@@ -38,10 +51,10 @@ def holes(values: Values) -> NDArray[np.bool_]:
 
 def plain_series(series: nw.Series[Any], label: str) -> tuple[Values, Dtype]:
     """A series as :func:`plain` has it."""
-    kind = series.dtype
+    kind = kind_of(series)
     if kind in (nw.Date, nw.Datetime):
-        column = series.dt.timestamp("us").cast(nw.Float64).to_numpy() / 1e6
-        return column, _family(column, "date" if kind == nw.Date else "datetime")
+        column, dtype = plain(series.to_numpy(), label)
+        return column, dtype if dtype == "none" else "date" if kind == nw.Date else "datetime"
     if kind.is_temporal():
         raise _no_date(label, str(kind))
     if kind.is_nested():
@@ -58,6 +71,20 @@ def plain_series(series: nw.Series[Any], label: str) -> tuple[Values, Dtype]:
     return plain(values, label)
 
 
+def kind_of(series: nw.Series[Any]) -> Any:
+    """The type of a series as narwhals has it, which knows nothing of arrow's days in milliseconds."""
+    native: Any = series.to_native()
+    arrow = getattr(native, "type", None) or getattr(getattr(native, "dtype", None), "pyarrow_dtype", None)
+    return nw.Date() if str(arrow).startswith("date64") else series.dtype
+
+
+def storage(series: nw.Series[Any]) -> str | None:
+    """The exact type of a series, by name (:mod:`made.storage`)."""
+    native: Any = series.to_native()
+    short = {"halffloat", "float16", "Float16"} & {str(getattr(native, each, "")) for each in ("type", "dtype")}
+    return "float16" if short else storage_of(kind_of(series))
+
+
 def plain(values: Values, label: str) -> tuple[Values, Dtype]:
     """One column as float64 with NaN, or as objects of str with None, and its family. ``label`` is for messages."""
     values = np.asarray(values)
@@ -70,7 +97,7 @@ def plain(values: Values, label: str) -> tuple[Values, Dtype]:
     if kind == "m":
         raise _no_date(label, str(values.dtype))
     if kind == "M":
-        column = in_seconds(values)
+        column = in_seconds(values, label)
         return column, _family(
             column, "date" if np.datetime_data(values.dtype)[0] in ("Y", "M", "W", "D") else "datetime"
         )
@@ -81,7 +108,7 @@ def _plain_objects(values: Values, label: str) -> tuple[Values, Dtype]:
     if values.dtype != object:
         raise TypeError(f"{label}: argument must be a string or a number, not {values.dtype}.")
     types = set(map(type, values.tolist()))
-    missing = {kind for kind in types if kind is type(None) or kind.__name__ in ("NAType", "NaTType")}
+    missing = set(filter(_is_nothing, types))
     text = {kind for kind in types if issubclass(kind, str)}
     number = {kind for kind in types if issubclass(kind, (numbers.Real, np.bool_, Decimal))}
     number -= {kind for kind in types if issubclass(kind, np.timedelta64)}  # which is an integer to numpy
@@ -123,16 +150,29 @@ def _plain_dates(values: Values, date: Collection[type], label: str) -> tuple[Va
     """Objects that are dates: NaN may stand among them, and empty text, but nothing else."""
     known = {each: each if type(each) in date else None for each in dict.fromkeys(values.tolist())}
     for each, seen in known.items():
-        if seen is None and each is not None and each == each and each != "":
+        if seen is None and not _is_nothing(type(each)) and each == each and each != "":
             raise DataError(f"{label} has dates, and among them {each!r}: make it all dates.")
         if getattr(seen, "tzinfo", None) is not None:
             raise DataError(
                 f"{label} has times with a time zone as objects, such as {str(seen)!r}: make it a column of times, "
                 "such as by pandas.to_datetime(column, utc=True)."
             )
-    column = in_seconds(np.array([known[each] for each in values.tolist()], dtype="M8[us]"))
+    dates = [known[each] for each in values.tolist()]
+    if not any(issubclass(kind, np.datetime64) for kind in date):
+        column = in_seconds(np.array(dates, dtype="M8[us]"), label)
+    else:  # one by one: each may be of another unit, and numpy overflows in silence when it makes them one
+        column = np.full(len(values), np.nan)
+        for row, each in enumerate(dates):
+            try:
+                column[row] = np.nan if each is None else in_seconds(np.array([each], dtype="M8"), label)[0]
+            except DataError as error:
+                raise error.after(row) from None
     days = all(not issubclass(kind, (datetime.datetime, np.datetime64)) for kind in date)
     return column, _family(column, "date" if days else "datetime")
+
+
+def _is_nothing(kind: type) -> bool:
+    return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
 
 
 def _finite(column: Values, label: str) -> Values:
@@ -153,35 +193,54 @@ def _no_date(label: str, dtype: str) -> DataError:
     )
 
 
+def whole(values: Values) -> Values:
+    """Whole numbers as integers, unsigned ones if that is what it takes; as they were, if no integer can hold them."""
+    name = next((name for name in ("int64", "uint64") if can_hold(name, values)), None)
+    return values if name is None else values.astype(name)
+
+
+def can_hold(storage: str, values: Values) -> bool:
+    """Whether a type of numbers, by its name, can hold these: none is missing, cut off or wrapped around."""
+    ends, seen = ends_of(storage) or (-np.inf, np.inf), values[~np.isnan(values)]
+    if storage == "bool":
+        ends = (0.0, 1.0)
+    if len(seen) and not ends[0] <= seen.min() <= seen.max() <= ends[1]:
+        return False
+    return storage.startswith("float") or (len(seen) == values.size and bool((seen == np.rint(seen)).all()))
+
+
 def as_objects(values: Values, dtype: Dtype) -> Values:
     """A plain column as Python's own values."""
     if dtype == "date" or dtype == "datetime":
         return objects(values, dtype)
     out = values.astype(object)
     if dtype in ("int", "bool"):
-        fits = np.abs(values) < 2.0**63  # not NaN
-        out[fits] = values[fits].astype(np.bool_ if dtype == "bool" else np.int64).astype(object)
+        seen = ~np.isnan(values)
+        out[seen] = [bool(each) if dtype == "bool" else int(each) for each in values[seen].tolist()]
     return out
 
 
 def as_series(given: nw.Series[Any], values: Values, dtype: Dtype) -> nw.Series[Any]:
     """A plain column as a series of the same library, of the same type as ``given`` if it can be."""
-    kind, native = given.dtype, given.to_native()
+    kind, native = kind_of(given), given.to_native()
     library: Any = given.implementation.to_native_namespace()
     temporal = dtype in ("date", "datetime")
+    zone, unit = getattr(kind, "time_zone", None), getattr(kind, "time_unit", "us")
+    if temporal:  # a cast to a coarser unit would cut fractions off, or refuse
+        values = np.round(values, {"s": 0, "ms": 3}.get(unit, 6))
     fits = kind in (nw.Categorical, nw.Enum, nw.Object) or (kind == nw.String, kind.is_temporal()) == (
         dtype == "text",
         temporal,
     )
     if given.implementation.is_pandas_like():
-        made = _pandas(library, native.dtype if fits or str(native.dtype) == "object" else None, values, dtype)
+        made = _pandas(library, native.dtype if fits or str(native.dtype) == "object" else None, values, dtype, zone)
         made.name = native.name
         return nw.from_native(made, series_only=True)
-    array = _arrow(values, dtype)
+    array = _arrow(values, dtype, zone)
     if given.implementation.is_polars():
         made = library.Series(given.name, array)
         with suppress(library.exceptions.PolarsError):  # such as a value that an Enum has not
-            if temporal and getattr(kind, "time_zone", None):
+            if temporal and zone:
                 made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(native.dtype.time_zone)
             same = made.cast(native.dtype) if fits and kind != nw.Object else made
             made = same if not kind.is_integer() or (same == made).all() else made
@@ -199,30 +258,31 @@ def filled(
     given: nw.Series[Any], observed: Values, hole: NDArray[np.bool_], values: Values, dtype: Dtype
 ) -> nw.Series[Any]:
     """A series with plain values where it has holes."""
+    kind = kind_of(given)
+    # What was observed is taken from what was given: large integers and decimals are more than a float64 can hold.
+    if kind.is_numeric() or kind.is_temporal() or (kind == nw.Object and not given.implementation.is_polars()):
+        alone = values.copy()
+        alone[~hole] = values[hole][0]
+        made = as_series(given, alone, dtype)
+        if made.dtype == given.dtype:
+            seen = nw.new_series("seen", ~hole, nw.Boolean, backend=given.implementation)
+            return given.zip_with(seen, made)
     merged = observed.copy() if observed.dtype == values.dtype else values.copy()
     merged[hole] = values[hole]
-    made = as_series(given, merged, dtype)
-    kind = given.dtype
-    # What was observed is taken from what was given: large integers and decimals are more than a float64 can hold.
-    exact = kind.is_numeric() or kind.is_temporal() or (kind == nw.Object and not given.implementation.is_polars())
-    if exact and made.dtype == kind:
-        seen = nw.new_series("seen", ~hole, nw.Boolean, backend=given.implementation)
-        return given.zip_with(seen, made)
-    return made
+    return as_series(given, merged, dtype)
 
 
-def _arrow(values: Values, dtype: Dtype) -> Any:
+def _arrow(values: Values, dtype: Dtype, zone: str | None = None) -> Any:
     arrow = nw.Implementation.PYARROW.to_native_namespace()
     if dtype == "text":
         return arrow.array(values, type=arrow.string())
     if dtype == "date" or dtype == "datetime":
-        times = arrow.array(as_datetime64(values))
+        times = arrow.array(as_datetime64(values, zone))
         return times.cast(arrow.date32(), safe=False) if dtype == "date" else times
-    array = arrow.array(values, type=arrow.float64(), from_pandas=True)
-    try:
-        return array.cast({"int": arrow.int64(), "bool": arrow.bool_()}.get(dtype, arrow.float64()))
-    except arrow.ArrowInvalid:
-        return array  # too large for an integer
+    hole = np.isnan(values)
+    if dtype in ("int", "bool"):
+        values = whole(np.where(hole, 0, values))
+    return arrow.array(values.astype(np.bool_) if dtype == "bool" else values, mask=hole)
 
 
 def _dictionary(arrow: Any, array: Any, native: Any) -> Any:
@@ -235,19 +295,20 @@ def _dictionary(arrow: Any, array: Any, native: Any) -> Any:
     return array.dictionary_encode().cast(native.type)
 
 
-def _pandas(pandas: Any, kind: Any, values: Values, dtype: Dtype) -> Any:
+def _pandas(pandas: Any, kind: Any, values: Values, dtype: Dtype, zone: str | None) -> Any:
     hole = holes(values).any()
     if str(kind) == "object" or (dtype == "bool" and hole):
         made = pandas.Series(as_objects(values, dtype), dtype=object)
         return made if str(kind) in ("None", "object", "bool") else made.astype(kind)
     if dtype == "date" or dtype == "datetime":
-        made = pandas.Series(as_datetime64(values))
-        zone = getattr(kind, "tz", None) or getattr(getattr(kind, "pyarrow_dtype", None), "tz", None)
-        if zone is not None:
-            made = made.dt.tz_localize("UTC").dt.tz_convert(zone)
+        made = pandas.Series(as_datetime64(values, zone))
+        local = getattr(kind, "tz", None) or getattr(getattr(kind, "pyarrow_dtype", None), "tz", None)
+        if local is not None:
+            made = made.dt.tz_localize("UTC").dt.tz_convert(local)
     else:
-        whole = not hole and (dtype == "bool" or (dtype == "int" and bool((np.abs(values) < 2.0**63).all())))
-        made = pandas.Series(values.astype(np.bool_ if dtype == "bool" else np.int64) if whole else values)
+        if dtype in ("int", "bool") and not hole:
+            values = whole(values) if dtype == "int" else values.astype(np.bool_)
+        made = pandas.Series(values)
     if isinstance(kind, pandas.CategoricalDtype):
         new = made.dropna().drop_duplicates()
         new = new[~new.isin(kind.categories)]

@@ -18,7 +18,21 @@ from narwhals.exceptions import DuplicateError
 
 from made.dates import as_datetime64
 from made.errors import DataError
-from made.series import NOTHING, Dtype, Values, as_objects, as_series, filled, holes, plain, plain_series
+from made.series import (
+    NOTHING,
+    Dtype,
+    Values,
+    as_objects,
+    as_series,
+    can_hold,
+    filled,
+    holes,
+    plain,
+    plain_series,
+    storage,
+    whole,
+)
+from made.storage import DEFAULTS, arrow_type, ends_of, numpy_type, storage_of
 
 __all__ = ["Dtype", "Table", "Values", "holes", "plain"]
 
@@ -155,14 +169,29 @@ class Table:
         return cls(container, given, names, columns, dtypes, list(declared), len(columns[0]), dropped or {})
 
     @classmethod
-    def blank(cls, count: int, names: Sequence[str] | None = None) -> Table:
-        """A table of no rows: a pyarrow table if there are names, otherwise a numpy array."""
-        pairs: list[tuple[Values, Dtype]] = [(np.empty(0), "none")] * count
+    def blank(cls, types: Sequence[str], names: Sequence[str] | None = None) -> Table:
+        """A table of no rows, of types by name (:mod:`made.storage`): of pyarrow if there are names, or of numpy.
+
+        An array has one type: that of the columns if they have the same one, and it is one of numbers.
+        """
+        count = len(types)
         if names is None:
-            return cls._of_pairs("numpy", np.empty((0, count)), None, pairs, [False] * count)
+            shared = numpy_type(types[0]) if len(set(types)) == 1 else None
+            pairs: list[tuple[Values, Dtype]] = [(np.empty(0), "none")] * count
+            return cls._of_pairs("numpy", np.empty((0, count), shared or np.float64), None, pairs, [False] * count)
         arrow = nw.Implementation.PYARROW.to_native_namespace()
-        frame = nw.from_native(arrow.table({name: arrow.nulls(0) for name in names}), eager_only=True)
+        columns = [arrow.chunked_array([], arrow_type(each)) for each in types]
+        frame = nw.from_native(arrow.table(columns, names=list(names)), eager_only=True)
+        # Dates that were text are given as text.
+        pairs = [(np.empty(0), "text" if each in ("string", "category") else "none") for each in types]
         return cls._of_pairs("frame", frame, list(names), pairs, [False] * count)
+
+    def storage(self, column: int, dtype: Dtype) -> str | None:
+        """The exact type of a column, by name (:mod:`made.storage`); None if it has none, or one without bounds that is
+        the default of its family."""
+        name = storage(self.given[:, column]) if self.container == "frame" else storage_of(self.given.dtype)
+        wrong = name == "category" and dtype != "text"
+        return None if wrong or (name == DEFAULTS[dtype] and ends_of(name) is None) else name
 
     def with_rows_of(self, other: Table) -> Table:
         """The columns of both, one below the other, to learn from all of them what they are; nothing is given back."""
@@ -244,20 +273,12 @@ class Table:
             made = [as_series(*each) for each in zip(given, columns, dtypes, strict=True)]
             return nw.from_dict({each.name: each for each in made}).to_native()
         if self._is_dates(dtypes):
-            return as_datetime64(np.stack(columns, axis=1)).astype(self.given.dtype)
+            return self._dates(columns)
         if {"text", *TEMPORAL} & set(dtypes) or (self.container == "numpy" and self.given.dtype.kind in "OUT"):
             self._refuse_text(columns, dtypes)
-            return np.stack([as_objects(*each) for each in zip(columns, dtypes, strict=True)], axis=1)
-        matrix = np.stack(columns, axis=1)
-        short: Any = np.float64
-        if self.container == "torch":
-            torch: Any = sys.modules["torch"]
-            short = self.given.dtype if self.given.dtype.is_floating_point else torch.float64
-            short = torch.bool if self.given.dtype is torch.bool and _are_bool(matrix, dtypes) else short
-            return torch.from_numpy(matrix).to(device=self.given.device, dtype=short)
-        if self.given.dtype == np.float32 or (self.given.dtype == np.bool_ and _are_bool(matrix, dtypes)):
-            short = self.given.dtype
-        return matrix.astype(short)
+            out = np.stack([as_objects(*each) for each in zip(columns, dtypes, strict=True)], axis=1)
+            return out.astype(str) if self._is_text(dtypes) and not holes(out).any() else out
+        return self._numbers(np.stack(columns, axis=1))
 
     def fill(self, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> Any:
         """What was given, exactly, with the values of plain columns where it has holes."""
@@ -278,28 +299,57 @@ class Table:
             return self.given.clone() if self.container == "torch" else self.given.copy()
         needed: list[Dtype] = ["none" if not each.any() else dtype for each, dtype in zip(hole, dtypes, strict=True)]
         if self._is_dates(needed):
-            return np.where(np.stack(hole, axis=1), self.put(columns, dtypes), self.given)
-        if not {"text", *TEMPORAL} & set(needed) and (self.container != "numpy" or self.given.dtype.kind == "f"):
+            return np.where(np.stack(hole, axis=1), self._dates(columns), self.given)
+        if not {"text", *TEMPORAL} & set(needed) and (self.container != "numpy" or self.given.dtype.kind in "biuf"):
             where, matrix = np.stack(hole, axis=1), np.zeros((self.rows, len(hole)))
             for d, column in enumerate(columns):
-                matrix[:, d] = column if needed[d] != "none" else 0
+                matrix[hole[d], d] = column[hole[d]] if needed[d] != "none" else 0
+            filling = self._numbers(matrix)
             if self.container == "torch":
                 torch: Any = sys.modules["torch"]
-                where, matrix = (torch.from_numpy(each).to(self.given.device) for each in (where, matrix))
-                return torch.where(where, matrix.to(self.given.dtype), self.given)
-            return np.where(where, matrix.astype(self.given.dtype), self.given)
+                return torch.where(torch.from_numpy(where).to(self.given.device), filling, self.given)
+            return np.where(where, filling, self.given)
         self._refuse_text(columns, dtypes)
         out = self.given.astype(object)
         for d, each in enumerate(hole):
             out[each, d] = as_objects(columns[d][each], dtypes[d])
-        if self.given.dtype.kind == "U" and set(needed) <= {"text", "none"}:
+        if self._is_text(needed):
             out[holes(out)] = ""
             return out.astype(str)
         return out
 
+    def _numbers(self, matrix: Values) -> Any:
+        """Numbers as an array or a tensor, of the type that was given if it can hold them, otherwise float64."""
+        kind, name = self.given.dtype, storage_of(self.given.dtype)
+        exact = name is None or can_hold(name, matrix)
+        if self.container != "torch":
+            exactly = whole(matrix) if exact and kind.kind in "biu" else matrix
+            return exactly.astype(kind if exact else np.float64)
+        torch: Any = sys.modules["torch"]
+        exactly = whole(matrix) if exact and not kind.is_floating_point else matrix
+        return torch.from_numpy(exactly).to(device=self.given.device, dtype=kind if exact else torch.float64)
+
     def _is_dates(self, dtypes: Sequence[Dtype]) -> bool:
         """Whether these can be an array of numpy's own dates, as what was given is."""
         return self.container == "numpy" and self.given.dtype.kind == "M" and set(dtypes) <= {*TEMPORAL, "none"}
+
+    def _is_text(self, dtypes: Sequence[Dtype]) -> bool:
+        """Whether these can be an array of numpy's own text, as what was given is."""
+        return self.container == "numpy" and self.given.dtype.kind == "U" and set(dtypes) <= {"text", "none"}
+
+    def _dates(self, columns: Sequence[Values]) -> Values:
+        """Dates, in the unit of the array that was given."""
+        times = as_datetime64(np.stack(columns, axis=1))
+        cast = times.astype(self.given.dtype)
+        fine = np.datetime_data(cast.dtype)[0] in ("ns", "ps", "fs", "as")
+        if fine and (wrong := ~np.isnat(times) & (cast.astype(times.dtype) != times)).any():
+            row, column = (int(each[0]) for each in np.nonzero(wrong))
+            raise DataError(
+                f"{self.label(column)}: {times[row, column]} is beyond what {cast.dtype} can hold: give the dates as "
+                "datetime64[us].",
+                row=row,
+            )
+        return cast
 
     def _refuse_text(self, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> None:
         if self.container == "torch" and "text" in dtypes:
@@ -354,7 +404,3 @@ def _declared(series: nw.Series[Any]) -> bool | tuple[Any, ...]:
     if kind == nw.Categorical and getattr(getattr(native, "type", None), "ordered", False):
         return tuple(native.unify_dictionaries().chunk(0).dictionary.to_pylist()) if native.num_chunks else True
     return bool(kind == nw.Categorical)
-
-
-def _are_bool(matrix: Values, dtypes: Sequence[Dtype]) -> bool:
-    return set(dtypes) == {"bool"} and not np.isnan(matrix).any()

@@ -143,11 +143,10 @@ def _python(value: Any) -> Any:
 def load(folder: Path, seed: int | None = None, masks: int | None = None, quiet: bool = False) -> MADE:
     """A model from its folder, with another seed or number of masks if told."""
     from made.estimator import MADE
-    from made.table import Table
 
     model = MADE.load(folder)
     # Whatever the model was fitted on, rows are pyarrow tables here, which hold text and write every kind of file.
-    model._template = Table.blank(model.n_features_in_, model.model_.schema.names)
+    model._template = model.model_.schema.blank(named=True)
     if not model.model_.finished:
         note(f"Note: the training of {folder} is not finished; these are its best weights so far.", quiet)
     if seed is not None:
