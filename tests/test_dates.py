@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command import run
 from made import MADE
-from made.dates import DAY, as_datetime64, in_seconds, in_text, objects, seconds_in
+from made.dates import DAY, LEAST, as_datetime64, ends_in, in_seconds, in_text, objects, seconds_in, zone_of
 from made.errors import DataError
+from made.files import read, write
 from made.schema import Schema
 from made.table import Table
 
@@ -26,10 +28,12 @@ DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(days=int(day)) for day in
 
 @given(st.datetimes())
 def test_a_time_comes_back(time) -> None:
-    """To the microsecond, for as long as a float64 can hold one."""
+    """To the microsecond, for as long as a float64 can hold one, and to the second always."""
     seconds = in_seconds(np.array([time], dtype="M8[us]"))
     (back,) = objects(seconds, "datetime")
     assert abs(back - time) <= datetime.timedelta(microseconds=0 if 1900 < time.year < 2100 else 32)
+    whole = time.replace(microsecond=0)
+    assert objects(in_seconds(np.array([whole], dtype="M8[us]")), "datetime").tolist() == [whole]
     found = seconds_in([time.isoformat()])
     assert found is not None
     assert found[0] == pytest.approx(seconds, rel=1e-15)
@@ -74,6 +78,42 @@ def test_what_python_has_no_date_for_is_the_nearest() -> None:
         "0001-01-01T00:00:00.000000",
         "NaT",
     ]
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us"])
+def test_a_year_that_python_has_not_is_refused(unit) -> None:
+    """In any unit, and without an overflow that would make another date of it."""
+    for wrong in (-(2**62), -3000 * 366 * 2, 2**62, 2**55):
+        dates = np.array([0, "NaT", wrong], dtype=f"M8[{unit}]")
+        if not 0 < dates.astype("M8[Y]").astype(int)[2] + 1970 < 10_000:
+            with pytest.raises(DataError, match=r"row 2, column 0: .* is a date outside the years 1 to 9999"):
+                Table.of(dates[:, None])
+            with pytest.raises(DataError, match=r"row 2, column 0: .* outside the years 1 to 9999"):
+                Table.of(np.array([[None], [datetime.date(2024, 1, 1)], [dates[2]]], dtype=object))
+    assert in_seconds(np.array(["0001-01-01", "9999-12-31"], dtype=">M8[s]")).tolist() == [LEAST, 253402214400]
+
+
+def test_a_date_that_is_too_large_for_a_file_of_dates_is_refused() -> None:
+    for column in (pa.array([10_000_000], pa.int32()).cast(pa.date32()), pa.array([2**60]).cast(pa.timestamp("s"))):
+        with pytest.raises(DataError, match=r"row 0, column 0 \('day'\): .* outside the years 1 to 9999"):
+            Table.of(pa.table({"day": column}))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "+14:00", "-12:00"])
+def test_local_times_have_all_years(zone) -> None:
+    """The last moment of 9999 in New York is one of 10000 in UTC."""
+    local = zone_of(zone)
+    for time in (datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59)):
+        seconds = (time - datetime.datetime(1970, 1, 1)).total_seconds()
+        seconds -= time.replace(tzinfo=local).utcoffset().total_seconds()
+        column = pa.array([int(seconds)], pa.timestamp("s", zone))
+        table = Table.of(pa.table({"time": column}))
+        assert table.columns[0].tolist() == [seconds]
+        assert table.put(table.columns, table.dtypes)["time"].chunk(0).equals(column)
+        far = table.put([np.array([np.copysign(1e300, seconds)])], ["datetime"])
+        assert str(far["time"].chunk(0).cast(pa.string())[0])[:10] == str(time)[:10]
+    assert zone_of("Nowhere/Else") is None
+    assert ends_in("Nowhere/Else") == ends_in(None)
 
 
 def frames() -> dict[str, object]:
@@ -145,6 +185,95 @@ def test_a_model_of_dates() -> None:
         model.score_samples(pd.DataFrame({"late": [True], "day": [7.0]}))
     with pytest.raises(DataError, match="'soon' is text, where the model has dates"):
         model.score_samples(pd.DataFrame({"late": [True], "day": ["soon"]}))
+
+
+FAR = [*DAYS[:37], datetime.date(9999, 12, 31), datetime.date(1500, 12, 31), datetime.date(1, 1, 1)]
+MOMENTS = [datetime.datetime.combine(day, datetime.time(12, 30)) for day in FAR]
+
+
+def far_tables() -> dict[str, object]:
+    """Days and times, with "no end" and the distant past among them, in every way that they come."""
+    arrow = {"date32": pa.date32(), "date64": pa.date64()}
+    arrow |= {f"{u} {z}": pa.timestamp(u, z) for u in ("s", "ms", "us") for z in (None, "UTC", "America/New_York")}
+    tables: dict[str, object] = {
+        f"pyarrow {key}": pa.table({"day": pa.array(FAR if "date" in key else MOMENTS, kind)})
+        for key, kind in arrow.items()
+    }
+    for unit in ("s", "ms", "us"):
+        times = np.array(MOMENTS, dtype=f"M8[{unit}]")
+        tables[f"pandas {unit}"] = pd.DataFrame({"day": times})
+        tables[f"pandas {unit} zone"] = pd.DataFrame({"day": pd.Series(times).dt.tz_localize("UTC")})
+        tables[f"numpy {unit}"] = times[:, None]
+    for unit in ("ms", "us"):
+        tables[f"polars {unit}"] = pl.DataFrame({"day": MOMENTS}, schema={"day": pl.Datetime(unit)})
+        tables[f"polars {unit} zone"] = pl.DataFrame({"day": MOMENTS}, schema={"day": pl.Datetime(unit, "UTC")})
+    for key in ("date32", "date64", "us None"):
+        values = FAR if "date" in key else MOMENTS
+        tables[f"pandas arrow {key}"] = pd.DataFrame({"day": pd.Series(values, dtype=pd.ArrowDtype(arrow[key]))})
+    tables |= {
+        "polars days": pl.DataFrame({"day": FAR}),
+        "pandas objects": pd.DataFrame({"day": pd.Series(FAR, dtype=object)}),
+        "pandas times as objects": pd.DataFrame({"day": pd.Series(MOMENTS, dtype=object)}),
+        "pandas text": pd.DataFrame({"day": list(map(str, FAR))}),
+        "pandas times as text": pd.DataFrame({"day": [time.isoformat() for time in MOMENTS]}),
+        "numpy days": np.array([FAR], dtype="M8[D]").T,
+        "numpy objects": np.array([FAR], dtype=object).T,
+        "numpy text": np.array([list(map(str, FAR))]).T,
+    }
+    return tables
+
+
+@pytest.mark.parametrize("name", far_tables())
+def test_the_year_9999_does_no_harm(name) -> None:
+    rows = far_tables()[name]
+    model = MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=1, random_state=0).fit(rows)
+    (field,) = model.model_.schema.fields
+    assert field.kind == "numeric"
+    assert field.scale < 3 * 366 * DAY  # that of the others
+    assert field.step == (DAY if field.dtype == "date" else 0.0)  # there are more minutes than steps may be
+    assert np.isfinite(model.score_samples(rows)).all()
+    drawn, filled = model.sample(30, temperature=3.0), model.impute(rows)
+    assert type(drawn) is type(filled) is type(rows)
+    codes = model.model_.schema.encode(Table.of(rows))
+    assert np.array_equal(model.model_.schema.encode(Table.of(filled)), codes)
+    assert np.array_equal(model.model_.schema.encode(Table.of(model.model_.schema.decode(codes))), codes)
+    assert np.isfinite(model.score_samples(drawn)).all()
+    assert model.probability(f"{field.name} > 2020-01-01").probability > 0.2
+    assert len(model.predict(rows)) == len(FAR)
+
+
+def test_steps_are_those_of_the_others_where_one_date_is_far() -> None:
+    for step, unit in ((3600, "h"), (60, "m"), (1, "s")):
+        near = np.datetime64("2024-01-01", unit) + (np.arange(99) * 7919) % 50_021
+        for far in ("9999-12-31", "1500-12-31"):
+            times = np.append(near, np.datetime64(far, unit))[:, None]
+            assert Schema.infer(Table.of(times.astype("M8[s]"))).fields[0].step == step
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_commands_take_the_year_9999(tmp_path, suffix) -> None:
+    kinds = {"kind": pa.array(list("ab") * 20), "day": pa.array(FAR, pa.date32())}
+    kinds |= {"time": pa.array(MOMENTS, pa.timestamp("ms")), "zone": pa.array(MOMENTS, pa.timestamp("us", "UTC"))}
+    table = pa.table(kinds)
+    hole = table.set_column(1, "day", pa.array([None] * 20 + FAR[20:], pa.date32()))
+    data, holes, model = (tmp_path / f"{name}" for name in (f"rows.{suffix}", f"holes.{suffix}", "model"))
+    write(table, data)
+    write(hole, holes)
+    run("fit", data, "--out", model, "--hidden-sizes", "4", "--max-epochs", 1, "--quiet")
+    for command in ("score", "impute", "denoise", "explain"):
+        out = tmp_path / f"{command}.{suffix}"
+        run(command, model, holes, "--out", out, "--quiet")
+        assert read(out).num_rows == 40
+    filled = read(tmp_path / f"impute.{suffix}")
+    assert filled.schema.equals(read(data).schema)
+    assert filled["day"].to_pylist()[20:] == FAR[20:]
+    assert filled.drop_columns(["day"]).equals(read(data).drop_columns(["day"]))
+    run("sample", model, "-n", 20, "--out", tmp_path / f"new.{suffix}", "--quiet")
+    drawn = read(tmp_path / f"new.{suffix}")
+    assert drawn.schema.equals(read(data).schema) or suffix == "csv"  # whose fractions are nanoseconds where they fit
+    run("predict", model, holes, "--target", "day", "--out", tmp_path / "days.csv", "--quiet")
+    assert "9999-12-31" in run("ask", model, "day >= 9999-12-31 | kind = a").stdout
+    run("report", model, data, "--out", tmp_path / "page.html", "--quiet")
 
 
 def test_times_in_steps_or_not() -> None:

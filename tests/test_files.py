@@ -250,6 +250,19 @@ def test_what_is_missing_may_be_quoted_where_it_cannot_be_text(tmp_path) -> None
     assert table.to_pydict() == {"a": [1, None], "b": ["x", ""], "c": ["", ""], "d": [day, None]}
 
 
+def test_times_with_fractions_have_all_years(tmp_path) -> None:
+    """Nanoseconds, as pyarrow has such times, end in 2262."""
+    for zone in ("", "Z"):
+        table = csv_of(tmp_path, f'a,b\n9999-12-31 23:59:59.5{zone},"0001-01-01T00:00:00.000001{zone}"\nNA,""\n')
+        assert table.schema.types == [pa.timestamp("us", "UTC" if zone else None)] * 2
+        assert [str(column[0])[:26] for column in table.columns] == [
+            "9999-12-31 23:59:59.500000",
+            "0001-01-01 00:00:00.000001",
+        ]
+        assert [column[1].as_py() for column in table.columns] == [None, None]
+    assert csv_of(tmp_path, "a\n9999-12-31 23:59:59.5\nlater\n")["a"].to_pylist()[1] == "later"
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -362,12 +375,20 @@ def test_a_foreign_file_is_refused(tmp_path, kind) -> None:
         (header_of(f"({'9' * 4000}, {'9' * 4000})"), "would take 4,611,686,018,427,387,904 bytes"),
         (header_of("(100, 10)") + bytes(7999), "truncated or damaged"),
         (header_of("(100, 10)") + bytes(8001), "truncated or damaged"),
-        (header_of("(-1, -8)") + bytes(64), "should have rows and columns"),
+        (header_of("(-1, -8)") + bytes(64), r"shape \(-1, -8\): it should be whole numbers, at least 0"),
+        (header_of("(True, True)") + bytes(8), r"shape \(True, True\): it should be whole numbers"),
+        (header_of("(8, False)"), "should be whole numbers"),
+        (header_of("(1.0, 8)") + bytes(64), "damaged, or no NumPy file"),
+        (header_of("('a', 8)") + bytes(64), "damaged, or no NumPy file"),
         (header_of("(0, 5)"), "should have rows and columns"),
         (header_of("(5,)") + bytes(40), r"shape \(5,\): it should have rows and columns"),
         (header_of("(1, 1)", "'|O'") + bytes(8), "has values of type object"),
         (header_of("(1, 1)", "'<c16'") + bytes(16), "has values of type complex128"),
         (header_of("(1, 1)", "[('a', '|O')]") + bytes(8), "has values of type"),
+        (header_of("(1, 1)", "[('a', '<f8')]") + bytes(8), "has values of type"),
+        (header_of("(1, 1)", "'|V8'") + bytes(8), "has values of type"),
+        (header_of("(1, 1)", "'<U2'") + bytes(8), "has values of type"),
+        (header_of("(1, 1)", "'<M8[D]'") + bytes(8), "has values of type"),
         (header_of("(1, 1)", "'<f8', 'x': " + "(" * 5000 + ")" * 5000), "damaged, or no NumPy file"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 20_000, "damaged, or no NumPy file"),
     ],
@@ -380,6 +401,17 @@ def test_a_hostile_array_is_refused(tmp_path, content, text) -> None:
         archive.writestr("a.npy", content)
     with pytest.raises(DataError, match=text):
         read(tmp_path / "x.npz:a")
+
+
+def test_long_doubles_are_read_as_doubles(tmp_path) -> None:
+    """Which is what a model takes, and what every other kind of file holds."""
+    array = np.array([[1 / 3, np.inf]], dtype=np.longdouble)
+    array[0, 1] = np.finfo(np.longdouble).max
+    np.save(tmp_path / "x.npy", array)
+    assert read(tmp_path / "x.npy").dtype == np.float64
+    assert read(tmp_path / "x.npy").tolist() == [[1 / 3, np.inf]]
+    write(array[:, :1], tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_text() == "x0\n0.3333333333333333\n"
 
 
 def test_arrays_of_objects_are_refused(tmp_path) -> None:

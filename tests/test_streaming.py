@@ -23,6 +23,13 @@ from made.streaming import Writer, stream
 
 VALUES = ["", "0", "1", "2", "-3", "1.5", "true", "False", "NA", '"NA"', '""', "text", '"a,b"', '"two\nlines"', "1e3"]
 VALUES += ["2024-02-29", "2024-02-29 10:00:00", "2024-02-29 10:00:00.5", "2024-02-29T10:00:00Z", "12:30:00", "99" * 15]
+VALUES += [
+    "9999-12-31",
+    "9999-12-31 10:00:00",
+    "9999-12-31 10:00:00.5",
+    "9999-12-31T10:00:00.25Z",
+    '"2024-02-29 10:00"',
+]
 
 
 @pytest.fixture
@@ -52,6 +59,10 @@ def together(path, rows: int) -> pa.Table:
 )
 @example(columns=[["1"] * 11 + ["1.5"], ["1"] * 11 + ["true"], ["1"] * 11 + ["text"], [""] * 11 + ["1"]], rows=5)
 @example(columns=[["5"] * 11 + ["true"], ["2024-02-29"] * 11 + ["2024-02-29 10:00:00.5"]], rows=2)
+@example(columns=[["9999-12-31 10:00:00.5"] * 11 + ['""'], ["9999-12-31 10:00:00.5Z"] * 11 + ["x"], ["1"] * 12], rows=3)
+@example(
+    columns=[["2024-02-29 10:00:00"] * 11 + ["9999-12-31 10:00:00.5"], ["NA", "9999-12-31 10:00:00.5Z"] * 6], rows=3
+)
 @example(columns=[['"1"'] * 11 + ['""'], ['"x"'] * 11 + ['""'], ["1"] * 12], rows=3)
 def test_pieces_of_a_file_are_the_file(tmp_path_factory, columns, rows) -> None:
     """Whatever comes after the first block, types are those of all rows."""

@@ -311,6 +311,7 @@ def test_what_comes_back_is_a_copy() -> None:
         (np.array([[1.0, np.inf]]), "row 0, column 1: infinity"),
         (pd.DataFrame({"a": [1.0, -np.inf]}), r"row 1, column 0 \('a'\): infinity"),
         (np.array([[10**400]], dtype=object), "column 0 .* infinity"),
+        (np.array([[np.finfo(np.longdouble).max]]), "row 0, column 0: infinity"),
         (np.array([[1j]]), "Complex data not supported"),
         (np.array([[1j]], dtype=object), "Complex data not supported"),
         (torch.tensor([[1j]]), "Complex data not supported"),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from made.errors import DataError
 
-__all__ = ["CHUNK", "archive_of", "check_size", "foreign", "limit_bytes", "read_npy", "read_npz"]
+__all__ = ["CHUNK", "archive_of", "check_size", "foreign", "limit_bytes", "plain_float", "read_npy", "read_npz"]
 
 CHUNK = 1 << 20
 _HEADER = 1 << 14  # more than NumPy lets the header of an array have
@@ -83,6 +83,8 @@ def _header(handle: IO[bytes], name: str) -> _Header:
         version = npy.read_magic(head)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, dtype = read_header(head)
+    if not all(type(count) is int and count >= 0 for count in shape):  # a truth value is an integer to numpy
+        raise DataError(f"{name} has the shape {str(shape)[:99]}: it should be whole numbers, at least 0.")
     return _Header(shape, fortran, dtype, head.tell())
 
 
@@ -98,7 +100,15 @@ def _read_data(handle: IO[bytes], header: _Header, name: str) -> NDArray[Any]:
     if header.dtype.kind == "b":
         np.minimum(data, 1, out=data)
     array = data.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
-    return array.astype(header.dtype.newbyteorder("="), copy=False)
+    return plain_float(array.astype(header.dtype.newbyteorder("="), copy=False))
+
+
+def plain_float(array: NDArray[Any]) -> NDArray[Any]:
+    """An array, as float64 if its numbers are longer than that, which no other library takes."""
+    if array.dtype.kind != "f" or array.dtype.itemsize <= 8:
+        return array
+    with np.errstate(over="ignore"):  # infinity, which others refuse
+        return array.astype(np.float64)
 
 
 def read_npy(handle: BinaryIO, size: int, name: str) -> NDArray[Any]:

@@ -96,10 +96,15 @@ def ends_in(zone: str | None) -> tuple[float, float]:
     return LEAST - first, MOST - last
 
 
-def as_datetime64(seconds: NDArray[np.float64], zone: str | None = None) -> NDArray[Any]:
-    """The inverse of :func:`in_seconds`, in microseconds; beyond the years 1 to 9999 in a zone, the nearest moment."""
-    hole = np.isnan(seconds)
-    within = np.where(hole, 0, seconds).clip(*ends_in(zone))
+def as_datetime64(seconds: NDArray[np.float64], zone: str | None = None, unit: str = "us") -> NDArray[Any]:
+    """The inverse of :func:`in_seconds`; beyond the years 1 to 9999 in a zone, the nearest moment.
+
+    The result is in microseconds, rounded to whole ones of a unit that is coarser: a cast would cut them off.
+    """
+    hole, (first, last) = np.isnan(seconds), ends_in(zone)
+    within = np.where(hole, 0, seconds).clip(first, last)
+    if unit in ("s", "ms"):
+        within = np.minimum(np.round(within, 0 if unit == "s" else 3), np.floor(last))
     whole = np.floor(within)
     micros = whole.astype(np.int64) * 1_000_000 + np.rint((within - whole) * 1e6).astype(np.int64)
     values: NDArray[Any] = micros.astype("M8[us]")

@@ -15,8 +15,8 @@ import stat
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,10 +26,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
-from made.arrays import CHUNK, archive_of, check_size, foreign, limit_bytes, read_npy, read_npz
+from made.arrays import CHUNK, archive_of, check_size, foreign, limit_bytes, plain_float, read_npy, read_npz
 from made.errors import DataError
 
 __all__ = [
+    "MICROSECONDS",
     "NULLS",
     "as_array",
     "as_table",
@@ -39,6 +40,7 @@ __all__ = [
     "check_types",
     "check_utf8",
     "decoded_bytes",
+    "has_times",
     "is_text",
     "kind_of",
     "limit_bytes",
@@ -56,6 +58,8 @@ __all__ = [
 
 _BLOCK = 1 << 26  # of a CSV file that is parsed at once; no row may be longer
 NULLS = csv.ConvertOptions().null_values  # what pyarrow takes for null: nothing, NA, NaN, null, ...
+# Times with fractions are nanoseconds to pyarrow, which have no room for a year such as 9999, and text if they fail.
+MICROSECONDS = [pa.timestamp("us"), pa.timestamp("us", "UTC")]
 
 
 def read(source: str | Path) -> pa.Table | NDArray[Any]:
@@ -213,14 +217,33 @@ def check_names(names: Sequence[str], name: str) -> None:
 def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
     check_utf8(handle, name)
 
-    def parse(columns: list[str] | None = None, quoted: bool = False, threads: bool = True) -> pa.Table:
+    def parse(
+        columns: list[str] | None = None,
+        quoted: bool = False,
+        threads: bool = True,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> pa.Table:
         # Not through Python: a thread that still reads when the program ends would abort it.
         return csv.read_csv(
             pa.BufferReader(handle.getvalue()) if isinstance(handle, io.BytesIO) else pa.OSFile(str(handle.name)),
             csv.ReadOptions(block_size=_BLOCK, use_threads=threads),
             csv.ParseOptions(newlines_in_values=True),
-            csv.ConvertOptions(include_columns=columns, strings_can_be_null=True, quoted_strings_can_be_null=quoted),
+            csv.ConvertOptions(
+                include_columns=columns,
+                column_types=types,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=quoted,
+            ),
         )
+
+    def with_times(table: pa.Table, quoted: bool = False) -> pa.Table:
+        for column in (column for column in table.column_names if has_times(table[column])):
+            for kind in MICROSECONDS:
+                with suppress(pa.ArrowInvalid):
+                    times = parse([column], quoted, types={column: kind})[column]
+                    table = table.set_column(table.column_names.index(column), column, times)
+                    break
+        return table
 
     with foreign(name, "CSV"):
         try:
@@ -236,14 +259,26 @@ def _read_csv(handle: BinaryIO, name: str) -> pa.Table:
             raise DataError(
                 f"{name} has one column, {table.column_names[0]!r}: are its fields separated by semicolons?"
             )
+        table = with_times(table)
         texts = [column for column in table.column_names if pa.types.is_string(table[column].type)]
         texts = [column for column in texts if pc.any(pc.is_in(table[column], pa.array(NULLS))).as_py()]
         # A file that quotes every field has "" for a number that is missing.
-        others = parse(texts, quoted=True) if texts else table.select([])
+        others = with_times(parse(texts, quoted=True), quoted=True) if texts else table.select([])
         for column in others.column_names:
             if not (pa.types.is_string(others[column].type) or pa.types.is_null(others[column].type)):
                 table = table.set_column(table.column_names.index(column), column, others[column])
         return table
+
+
+def has_times(column: pa.ChunkedArray) -> bool:
+    """Whether a column of text begins with a date, so that its other values may be dates with a time as well."""
+    if not pa.types.is_string(column.type):
+        return False
+    for chunk in column.chunks:
+        seen = chunk.filter(pc.and_(pc.is_valid(chunk), pc.invert(pc.is_in(chunk, pa.array(NULLS)))))
+        if len(seen):
+            return re.match(r"\d{4}-\d\d-\d\d", seen[0].as_py(), flags=re.ASCII) is not None
+    return False
 
 
 def name_row(parse: Callable[[], pa.Table], name: str) -> pa.Table:
@@ -347,7 +382,7 @@ def decoded_bytes(table: pa.Table) -> int:
 def as_table(table: pa.Table | NDArray[Any], names: Sequence[str] | None) -> pa.Table:
     """A table, with these names if told."""
     if isinstance(table, np.ndarray):
-        columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
+        columns = [pa.array(np.ascontiguousarray(column)) for column in plain_float(table).T]
         table = pa.Table.from_arrays(columns, [f"x{index}" for index in range(len(columns))])
     if names is not None:
         table = table.rename_columns(list(names))

@@ -90,7 +90,8 @@ def plain(values: Values, label: str) -> tuple[Values, Dtype]:
     values = np.asarray(values)
     kind = values.dtype.kind
     if kind in "biuf":
-        column: Values = _finite(values.astype(np.float64, copy=False), label)
+        with np.errstate(over="ignore"):  # a long double may be infinity to a float64, which is refused
+            column: Values = _finite(values.astype(np.float64, copy=False), label)
         return column, _family(column, "bool" if kind == "b" else "float" if kind == "f" else "int")
     if kind == "c":
         raise DataError(f"Complex data not supported: {label} has {values.dtype} values, give real numbers.")
@@ -226,17 +227,17 @@ def as_series(given: nw.Series[Any], values: Values, dtype: Dtype) -> nw.Series[
     library: Any = given.implementation.to_native_namespace()
     temporal = dtype in ("date", "datetime")
     zone, unit = getattr(kind, "time_zone", None), getattr(kind, "time_unit", "us")
-    if temporal:  # a cast to a coarser unit would cut fractions off, or refuse
-        values = np.round(values, {"s": 0, "ms": 3}.get(unit, 6))
     fits = kind in (nw.Categorical, nw.Enum, nw.Object) or (kind == nw.String, kind.is_temporal()) == (
         dtype == "text",
         temporal,
     )
     if given.implementation.is_pandas_like():
-        made = _pandas(library, native.dtype if fits or str(native.dtype) == "object" else None, values, dtype, zone)
+        made = _pandas(
+            library, native.dtype if fits or str(native.dtype) == "object" else None, values, dtype, zone, unit
+        )
         made.name = native.name
         return nw.from_native(made, series_only=True)
-    array = _arrow(values, dtype, zone)
+    array = _arrow(values, dtype, zone, unit)
     if given.implementation.is_polars():
         made = library.Series(given.name, array)
         with suppress(library.exceptions.PolarsError):  # such as a value that an Enum has not
@@ -272,12 +273,12 @@ def filled(
     return as_series(given, merged, dtype)
 
 
-def _arrow(values: Values, dtype: Dtype, zone: str | None = None) -> Any:
+def _arrow(values: Values, dtype: Dtype, zone: str | None, unit: str) -> Any:
     arrow = nw.Implementation.PYARROW.to_native_namespace()
     if dtype == "text":
         return arrow.array(values, type=arrow.string())
     if dtype == "date" or dtype == "datetime":
-        times = arrow.array(as_datetime64(values, zone))
+        times = arrow.array(as_datetime64(values, zone, unit))
         return times.cast(arrow.date32(), safe=False) if dtype == "date" else times
     hole = np.isnan(values)
     if dtype in ("int", "bool"):
@@ -295,13 +296,13 @@ def _dictionary(arrow: Any, array: Any, native: Any) -> Any:
     return array.dictionary_encode().cast(native.type)
 
 
-def _pandas(pandas: Any, kind: Any, values: Values, dtype: Dtype, zone: str | None) -> Any:
+def _pandas(pandas: Any, kind: Any, values: Values, dtype: Dtype, zone: str | None, unit: str) -> Any:
     hole = holes(values).any()
     if str(kind) == "object" or (dtype == "bool" and hole):
         made = pandas.Series(as_objects(values, dtype), dtype=object)
         return made if str(kind) in ("None", "object", "bool") else made.astype(kind)
     if dtype == "date" or dtype == "datetime":
-        made = pandas.Series(as_datetime64(values, zone))
+        made = pandas.Series(as_datetime64(values, zone, unit))
         local = getattr(kind, "tz", None) or getattr(getattr(kind, "pyarrow_dtype", None), "tz", None)
         if local is not None:
             made = made.dt.tz_localize("UTC").dt.tz_convert(local)

@@ -6,6 +6,7 @@ through first, because the type of a column is that of all its rows. Arrays (``.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from pyarrow import csv, parquet
 from made.arrays import check_size, foreign
 from made.errors import DataError
 from made.files import (
+    MICROSECONDS,
     NULLS,
     as_array,
     as_table,
@@ -32,6 +34,7 @@ from made.files import (
     check_types,
     check_utf8,
     decoded_bytes,
+    has_times,
     is_text,
     kind_of,
     open_file,
@@ -61,6 +64,7 @@ TYPES = [
     pa.timestamp("s", "UTC"),
     pa.timestamp("ns"),
     pa.timestamp("ns", "UTC"),
+    *MICROSECONDS,
     pa.float64(),
     pa.string(),
 ]
@@ -182,13 +186,20 @@ def _csv_types(
     block = BLOCK if block is None else block
     header: list[str] = []
     types: dict[str, pa.DataType] = {}
+    tried = False
     while True:
         try:
             header = header or _header(path, block, name)
             reader = _reader(path, block, types, columns, quoted)
             types = dict(zip(reader.schema.names, reader.schema.types, strict=True))
             texts = {column: False for column, kind in types.items() if is_text(kind)}
-            for batch in reader:
+            first = next(iter(reader), None) if texts and not tried else None
+            if first is not None:
+                tried = True
+                if times := [column for column in texts if has_times(pa.chunked_array([first[column]]))]:
+                    types |= dict.fromkeys(times, MICROSECONDS[0])
+                    continue
+            for batch in itertools.chain([] if first is None else [first], reader):
                 for column, suspect in texts.items():
                     texts[column] = suspect or pc.any(pc.is_in(batch[column], pa.array(NULLS))).as_py() is True
             return block, types, [column for column, suspect in texts.items() if suspect]

@@ -339,9 +339,10 @@ class Table:
 
     def _dates(self, columns: Sequence[Values]) -> Values:
         """Dates, in the unit of the array that was given."""
-        times = as_datetime64(np.stack(columns, axis=1))
+        unit = np.datetime_data(self.given.dtype)[0]
+        times = as_datetime64(np.stack(columns, axis=1), unit=unit)
         cast = times.astype(self.given.dtype)
-        fine = np.datetime_data(cast.dtype)[0] in ("ns", "ps", "fs", "as")
+        fine = unit in ("ns", "ps", "fs", "as")
         if fine and (wrong := ~np.isnat(times) & (cast.astype(times.dtype) != times)).any():
             row, column = (int(each[0]) for each in np.nonzero(wrong))
             raise DataError(
