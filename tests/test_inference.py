@@ -208,7 +208,7 @@ def test_constants_have_probability_one() -> None:
     frame = pd.DataFrame({"text": ["same"] * 40, "number": [3.5] * 40, "whole": [7] * 40, "other": list("ab") * 20})
     model = MADE(**SMALL, max_epochs=3).fit(frame)
     assert [field.kind for field in model.model_.schema.fields] == ["categorical", "ordinal", "ordinal", "categorical"]
-    assert model.score_samples(frame[:2], given=["other"]) == pytest.approx([0, 0], abs=0.05)  # but for unseen values
+    assert model.score_samples(frame[:2], given=["other"]) == pytest.approx([0, 0], abs=0.1)  # but for unseen values
     assert model.score_samples(frame[:1])[0] == pytest.approx(math.log(0.5), abs=0.2)
     assert model.sample(4)[["text", "number", "whole"]].drop_duplicates().to_numpy().tolist() == [["same", 3.5, 7]]
     alone = MADE(**SMALL, max_epochs=2).fit(frame[["whole"]])

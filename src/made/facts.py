@@ -52,7 +52,7 @@ LATER: dict[str, Any] = {
     "storage": None,
 }
 OWNERS = {
-    "storage": ("binary", "categorical", "numeric"),
+    "storage": KINDS,
     "ordered": ("categorical",),
     "missing": ("categorical", "numeric"),
     "other": KINDS,
