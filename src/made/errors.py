@@ -64,4 +64,13 @@ class Diverged(ArithmeticError):  # noqa: N818
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was stopped from outside, and its state is saved."""
+    """A signal asked to stop; of training, the state is saved.
+
+    Arguments:
+        message: a sentence.
+        signal: the signal's number; default: SIGINT, which is Ctrl-C.
+    """
+
+    def __init__(self, message: str, signal: int = 2) -> None:
+        super().__init__(message)
+        self.signal = signal

@@ -23,6 +23,7 @@ from made.blocks import blocks, counted_from
 from made.connectivity import Connectivities
 from made.denoising import denoise, put_back
 from made.errors import DataError, ModelError, QuestionError
+from made.hints import hint
 from made.imputation import draw, fill, uncertainty
 from made.likelihood import log_conditionals, log_prob, passes, ways
 from made.limits import has_direct
@@ -715,8 +716,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             return codes, None
         if len(codes) < 2:
             raise DataError(
-                f"n_samples={len(codes)}, but at least 2 rows are needed, one of them to choose the epoch by; or set "
-                "'validation_fraction' to 0."
+                f"n_samples={len(codes)}, but at least 2 rows are needed, one of them to choose the epoch by; or use "
+                f"{hint(validation_fraction=0)}."
             )
         count = min(max(1, round(self.validation_fraction * len(codes))), len(codes) - 1)
         order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, 0, 4]).random_raw(len(codes)), kind="stable")

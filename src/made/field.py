@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from made.dates import DAY, in_text, seconds_in
 from made.errors import DataError
 from made.facts import OTHER, Facts, Kind
+from made.hints import hint
 from made.storage import ends_of
 from made.table import Dtype, Values, holes
 from made.unseen import Unseen
@@ -224,7 +225,7 @@ class Field(Facts):
         if below[row]:
             raise DataError(
                 f"{label}: {self.shown(values[row])} is below {self.low:g}, as no value was that the model "
-                f"was fitted on: give NaN for 'not observed', or fit with columns={{{self.name!r}: 'real'}}.",
+                f"was fitted on: give NaN for 'not observed', or fit with {hint(columns={self.name: 'real'})}.",
                 row=row,
                 column=self.name,
             )
@@ -239,11 +240,10 @@ class Field(Facts):
     def _unseen(self, values: Values, dtype: Dtype, row: int, label: str) -> DataError:
         value = self.shown(values[row]) if self.temporal else repr(typed(values[row : row + 1], dtype)[0])
         known = [self.shown(float(each)) if self.temporal else repr(each) for each in self.values[:10]]
-        remedy = "" if self.dtype == "bool" else ", or fit with unseen='other'"
+        remedy = "" if self.dtype == "bool" else f", or fit with {hint(unseen='other')}"
         return DataError(
             f"{label}: {value} is not among the known values ({', '.join(known)}"
-            f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for 'not observed'"
-            f"{remedy}.",
+            f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for 'not observed'{remedy}.",
             row=row,
             column=self.name,
         )

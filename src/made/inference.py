@@ -15,6 +15,7 @@ from made.dates import STEPS, seconds_in
 from made.errors import DataError
 from made.facts import OTHER, Kind
 from made.field import Field, fitting, number_in, typed
+from made.hints import hint
 from made.numeric import FAR_SHARE
 from made.table import Dtype, Table, Values, holes, plain
 from made.transform import choose_curve
@@ -51,7 +52,7 @@ def infer(
     if not len(seen):
         raise DataError(
             f"{label} has no observed value, so that nothing can be learned of it: leave it out, "
-            f"columns={{{name!r}: 'drop'}}."
+            f"{hint(columns={name: 'drop'})}."
         )
     declared = table.declared[d]
     if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
@@ -81,8 +82,8 @@ def infer(
             return _ordinal(name, distinct, dtype, unseen)
     if kind == "binary" and len(distinct) != 2:
         raise DataError(
-            f"{label} has {len(distinct)} distinct values and cannot be binary, which has 2: choose 'categorical', or "
-            "list the values."
+            f"{label} has {len(distinct)} distinct values and cannot be binary, which has 2: choose "
+            f"{hint(columns={name: 'categorical'})}."
         )
     if kind == "binary" and dtype not in ("text", "bool") and not missing:
         return _ordinal(name, distinct, dtype, unseen, "binary")
@@ -124,14 +125,16 @@ def _categorical(
         distinct = _frequent(seen, distinct)
     if len(distinct) > MOST_CATEGORIES:
         is_text = dtype == "text"
-        hint = (
-            "unseen='other' keeps the most frequent ones and makes one of all others" if is_text else "choose 'numeric'"
+        remedy = (
+            f"{hint(unseen='other')} keeps the most frequent ones and makes one of all others"
+            if is_text
+            else f"choose {hint(columns={name: 'numeric'})}"
         )
         if is_text and all(number_in(text, False) is not None for text in distinct.tolist()):
-            hint = "it looks like numbers: convert it"
+            remedy = "it looks like numbers: convert it"
         raise DataError(
-            f"{label} has {len(distinct)} distinct values, more than {MOST_CATEGORIES}; {hint}, or leave it out, "
-            f"columns={{{name!r}: 'drop'}}."
+            f"{label} has {len(distinct)} distinct values, more than {MOST_CATEGORIES}; {remedy}, or leave it out, "
+            f"{hint(columns={name: 'drop'})}."
         )
     kind = "categorical" if missing or reserved else _kind_of_categories(len(distinct))
     return Field(name, kind, typed(distinct, dtype), dtype=dtype, missing=missing, other=reserved)
@@ -180,7 +183,7 @@ def _refuse_names(seen: Values, name: str, label: str) -> None:
     if all(number_in(text, False) is not None for text in distinct):
         raise DataError(
             f"{label} has {len(distinct)} texts that look like numbers, such as {seen[0]!r}: convert it, or leave it "
-            f"out, columns={{{name!r}: 'drop'}}."
+            f"out, {hint(columns={name: 'drop'})}."
         )
     raise _identifier(f"{label}: {len(distinct)} texts in {len(seen)} rows are different", name, "categorical")
 
@@ -198,7 +201,7 @@ def _refuse_keys(seen: Values, name: str, label: str) -> None:
 def _identifier(found: str, name: str, other: str) -> DataError:
     return DataError(
         f"{found}, so that it looks like an identifier, which says nothing about other rows: leave it out, "
-        f"columns={{{name!r}: 'drop'}} (made fit --columns {name}=drop), or call it {other!r} to have it all the same."
+        f"{hint(columns={name: 'drop'})}, or use it all the same, {hint(columns={name: other})}."
     )
 
 

@@ -29,6 +29,7 @@ from torch import Tensor
 from made.columns import Rows
 from made.connectivity import Connectivity
 from made.errors import QuestionError
+from made.hints import hint
 from made.network import Network
 from made.plan import Plan
 from made.question import Given, Question, arrangements
@@ -302,7 +303,8 @@ def require_prefixes(network: Network, question: Question, connectivity: Connect
                 f"'{latest}' is {what} but '{missing}', which comes before it in an ordering of this model, "
                 "is not. A model whose orderings are fixed or a finite list answers only where the given columns come "
                 "first in each of them, then those asked for, then the holes. Remedy: train a model with unlimited "
-                "masks and resampled orderings (masks='unlimited', resample='both'), which answers any such question.",
+                f"masks and resampled orderings ({hint(masks='unlimited', resample='both')}), which answers any such "
+                "question.",
                 row=row,
                 column=latest,
             )

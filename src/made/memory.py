@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from made.errors import DataError
+from made.hints import argument, hint
 from made.state import FINALISTS
 
 if TYPE_CHECKING:
@@ -69,15 +70,16 @@ def check_memory(config: Config) -> None:
     total = sum(math.prod(shape) for shape in shapes.values())
     largest = max(shapes, key=lambda name: math.prod(shapes[name]))
     share = math.prod(shapes[largest]) / total
-    remedy = {"A": "direct=False leaves them out", "U": "conditioning=False leaves them out"}.get(
-        largest[0], "smaller 'hidden_sizes' make them fewer"
-    )
+    remedy = {
+        "A": f"{hint(direct=False)} leaves them out",
+        "U": f"{hint(conditioning=False)} leaves them out",
+    }.get(largest[0], f"smaller {argument('hidden_sizes')} make them fewer")
     units = {name: kind.inputs + kind.outputs for name, kind in zip(columns.names, columns, strict=True)}
     widest = sorted(units, key=lambda name: -units[name])[:3]
     raise DataError(
         f"The network would take {needed:,} bytes ({needed / GIB:.1f} GiB) to train, more than the {free:,} that are "
         f"free: of its {total:,} parameters, {share:.0%} are in {largest}, {' x '.join(map(str, shapes[largest]))}; "
         f"{remedy}. Of its {len(columns)} columns, those with the most units are "
-        f"{', '.join(f'{name!r} ({units[name]})' for name in widest)}: columns={{{widest[0]!r}: 'drop'}} leaves out "
+        f"{', '.join(f'{name!r} ({units[name]})' for name in widest)}: {hint(columns={widest[0]: 'drop'})} leaves out "
         "the first."
     )

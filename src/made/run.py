@@ -104,7 +104,10 @@ class Run:
             self._end(None, finished=False)
             raise
         except Interrupted as interrupted:
-            raise Interrupted(f"{interrupted} Its state is in {folder}, to go on from with 'resume_from'.") from None
+            if folder is None:
+                raise
+            text = f"{interrupted} Its state is in {folder}, to go on from with 'resume_from'."
+            raise Interrupted(text, interrupted.signal) from None
         finally:
             trainer.network.eval()
             if board is not None:

@@ -26,6 +26,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from made.columns import Rows
 from made.connectivity import Connectivity
 from made.errors import DataError, Diverged, Interrupted
+from made.hints import hint
 from made.likelihood import check_segments, log_likelihood, log_prob, ways
 from made.network import Network
 from made.question import Question
@@ -71,7 +72,7 @@ class Trainer:
             raise DataError(
                 f"column {column} ('{network.columns.names[column]}') is not observed, but only a model "
                 "whose masks are unlimited, with resampled orderings, learns from rows with holes "
-                "(masks='unlimited'); or fill them first.",
+                f"({hint(masks='unlimited')}); or fill them first.",
                 row=row,
                 column=network.columns.names[column],
             )
@@ -146,7 +147,8 @@ class Trainer:
                     kept, price = time.perf_counter(), time.perf_counter() - now
                 if stop:
                     raise Interrupted(
-                        f"training was stopped after {self.state.update} updates, {len(self.state.history)} epochs."
+                        f"training was stopped after {self.state.update} updates, {len(self.state.history)} epochs.",
+                        stop[0],
                     )
             if keep is not None:
                 keep(self.snapshot())
@@ -441,7 +443,7 @@ def _asked_to_stop(listen: bool) -> Iterator[list[int]]:
 
     def note(number: int, frame: FrameType | None) -> None:
         if asked:
-            raise KeyboardInterrupt
+            raise Interrupted("training was stopped at once.", number)
         asked.append(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, place, print_json, usage
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, print_json, say
+from made.cli.lists import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ def evaluate(
         print_json({"nll": nll, "ci95": half, "rows": len(log_p), "masks": count, "bits_per_column": bits})
         return
     interval = "" if math.isnan(half) else f" ± {half:.3f} (95 %)"
-    print(f"NLL {nll:.3f}{interval} nats, {bits:.4f} bits per column; {len(log_p)} rows, {count} masks.")
+    say(f"NLL {nll:.3f}{interval} nats, {bits:.4f} bits per column; {len(log_p)} rows, {count} masks.")
 
 
 @command
@@ -171,12 +172,12 @@ def info(model: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = 
     )
     state = "finished" if stored.finished else "not finished"
     nll = "" if made.valid_nll_ is None else f", validation NLL {made.valid_nll_:.3f} in epoch {made.best_epoch_}"
-    print(f"{model}: a model of made {config.made}, {state}")
-    print(f"columns     {len(stored.schema.fields)} ({kinds})")
-    print(f"rows        {facts['rows']} to train on, {facts['valid_rows']} to choose by")
-    print(f"training    {made.n_epochs_} epochs{nll}")
-    print(f"parameters  {facts['parameters']}")
-    print(f"network     {stored.network.extra_repr()}")
+    say(f"{model}: a model of made {config.made}, {state}")
+    say(f"columns     {len(stored.schema.fields)} ({kinds})")
+    say(f"rows        {facts['rows']} to train on, {facts['valid_rows']} to choose by")
+    say(f"training    {made.n_epochs_} epochs{nll}")
+    say(f"parameters  {facts['parameters']}")
+    say(f"network     {stored.network.extra_repr()}")
 
 
 class _Oddest:
@@ -200,16 +201,11 @@ def _log_prob(made: MADE, data: str, given: str | None, quiet: bool) -> Iterator
     from made.blocks import counted_from
     from made.cli.pieces import pieces
 
-    columns = _columns(given, made)
+    names = _columns(given, made)
     for first, rows in pieces(data, made, quiet):
         with counted_from(first):
-            yield made.score_samples(rows, given=columns)
+            yield made.score_samples(rows, given=names)
 
 
 def _columns(given: str | None, model: MADE) -> list[str | int] | None:
-    if given is None:
-        return None
-    names = [part.strip() for part in given.split(",") if part.strip()]
-    if not names:
-        raise usage("'--given' should name columns, such as age,job.")
-    return [place(name, model) for name in names]
+    return None if given is None else columns("--given", given, model)

@@ -1,47 +1,66 @@
-"""What all commands share: options, data in and out, and what the exit code says.
-
-0 done, 1 a bug, 2 usage, 3 data refused, 4 model refused, 5 training diverged, 130 interrupted.
-"""
+"""What all commands share: options, data in and out, and what the exit code says."""
 
 from __future__ import annotations
 
-import csv
 import functools
 import json
 import math
 import os
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
+
+from made.cli.process import WORDS, signal_of, stopped
+from made.display import shortened, visible
+from made.errors import DataError, Diverged, ModelError, QuestionError
+from made.hints import for_command_line
 
 if TYPE_CHECKING:
     from made.estimator import MADE
 
 __all__ = [
     "DATA",
+    "EXIT_CODES",
     "JSON",
     "MODEL",
     "OUT",
     "QUIET",
     "SEED",
-    "assignments",
+    "cell",
     "columns_of",
     "command",
+    "fail",
     "is_file",
     "load",
     "note",
     "page_for",
-    "place",
     "print_json",
+    "report",
     "rows_for",
-    "show",
+    "say",
+    "usage",
     "write_page",
 ]
+
+# What the exit code of every command says.
+EXIT_CODES = {
+    0: "done",
+    1: "an internal error, which is worth a report",
+    2: "usage: an argument, a parameter or a question cannot be used",
+    3: "data refused, or a file that cannot be read or written",
+    4: "model refused",
+    5: "training diverged",
+    130: "stopped by SIGINT (Ctrl-C)",
+    143: "stopped by SIGTERM",
+}
+LONGEST = 4000  # characters of an error's message
 
 MODEL = Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder.", show_default=False)]
 DATA = Annotated[
@@ -66,56 +85,30 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def say(text: str) -> None:
+    """Print lines for the person on standard output; what names and values may do to a terminal is escaped."""
+    print(visible(text, lines=True), flush=True)
+
+
 def note(text: str, quiet: bool = False) -> None:
     """A sentence for the person, on standard error."""
     if not quiet:
-        print(text, file=sys.stderr)
+        with suppress(OSError, ValueError):  # nobody can be told that nobody can be told
+            print(visible(text, lines=True), file=sys.stderr, flush=True)
+
+
+def cell(text: str) -> Any:
+    """Text for a table on the terminal, as it is: no markup, nothing that the terminal would obey."""
+    from rich.text import Text
+
+    return Text(visible(text))
 
 
 def fail(text: str, code: int) -> typer.Exit:
     """The end of a command that could not do its work."""
-    print(text if code == 130 else f"Error: {text}", file=sys.stderr)
+    text = shortened(text, LONGEST)
+    note(f"Error: {text}")
     return typer.Exit(code)
-
-
-def command(function: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors are a sentence and an exit code."""
-
-    @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            with warnings.catch_warnings():
-                # The columns of a file are found by name where both have names, and by place where not.
-                warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
-                return function(*args, **kwargs)
-        except BrokenPipeError:
-            # Whoever read standard output has closed it; Python must not try to flush it once more.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        except KeyboardInterrupt as error:
-            raise fail(str(error) or "interrupted.", 130) from None
-        except (ArithmeticError, ValueError, OSError, MemoryError, ImportError) as error:
-            code = _exit_code(error)
-            if code == 1:
-                raise
-            raise fail(str(error), code) from None
-
-    return run
-
-
-def _exit_code(error: Exception) -> int:
-    from made.errors import DataError, Diverged, ModelError, QuestionError
-
-    for kinds, code in (
-        ((DataError, MemoryError), 3),
-        (ModelError, 4),
-        (Diverged, 5),
-        ((QuestionError, OSError, ImportError), 2),
-    ):
-        if isinstance(error, kinds):
-            return code
-    # scikit-learn's error for a parameter that is not allowed is known by name, to be spared the import.
-    return 2 if type(error).__name__ == "InvalidParameterError" else 1
 
 
 def usage(text: str) -> typer.Exit:
@@ -123,28 +116,133 @@ def usage(text: str) -> typer.Exit:
     return fail(text, 2)
 
 
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """A command whose errors, whatever they are, become a sentence and an exit code."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            with warnings.catch_warnings(), for_command_line():
+                # The columns of a file are found by name where both have names, and by place where not.
+                warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+                answer = function(*args, **kwargs)
+                sys.stdout.flush()
+                return answer
+        except (typer.Exit, typer.Abort):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            raise typer.Exit(report(error)) from None
+
+    return run
+
+
+def report(error: BaseException) -> int:
+    """Say what happened in a sentence. Returns the exit code."""
+    code = _exit_code(error)
+    if code in (0, 3):
+        _give_up_standard_output()
+    if os.environ.get("MADE_DEBUG") and code:
+        note("".join(traceback.format_exception(error)))
+    if code > 128:
+        stopped(_sentence(error, code))
+    elif code:
+        fail(_sentence(error, code), code)
+    return code
+
+
+def _exit_code(error: BaseException) -> int:
+    if number := signal_of(error):
+        return 128 + number
+    if isinstance(error, BrokenPipeError):  # whoever read standard output has seen enough
+        return 0
+    for kinds, code in (
+        (ModelError, 4),
+        (Diverged, 5),
+        # A name that is taken, and a package that is not installed: another argument, or none, would do.
+        ((QuestionError, FileExistsError, ImportError), 2),
+        ((DataError, OSError, MemoryError, UnicodeError, EOFError, OverflowError, RecursionError), 3),
+    ):
+        if isinstance(error, kinds):
+            return code
+    # Those of libraries are known by name, to be spared the imports.
+    if type(error).__name__ == "InvalidParameterError":
+        return 2
+    if type(error).__module__.partition(".")[0] in ("pyarrow", "zipfile", "csv", "_csv", "tomllib"):
+        return 3
+    return 3 if _is_out_of_memory(error) else 1
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    # torch has no exception of its own for memory that the system does not give.
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate" in str(error))
+
+
+def _sentence(error: BaseException, code: int) -> str:
+    text = str(error)
+    if code > 128:
+        return text if text and isinstance(error, KeyboardInterrupt) else WORDS[code - 128]
+    if isinstance(error, (DataError, ModelError, QuestionError, Diverged)) or code == 2:
+        return text
+    first = (text.splitlines() or [""])[0].strip().rstrip(".")
+    if code == 1:
+        return (
+            f"internal error: {type(error).__name__}: {first}. Please report it; MADE_DEBUG=1 in the environment shows "
+            "the traceback."
+        )
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
+        return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}."
+    if isinstance(error, RecursionError):
+        return "this is nested too deeply to be read."
+    if _is_out_of_memory(error):
+        return f"there is not enough memory: use fewer rows at a time, or a smaller network ({first or 'no details'})."
+    if isinstance(error, OverflowError):
+        return f"a number is too large: {first}."
+    return f"{first}." if first else f"this cannot be read or written: {type(error).__name__}."
+
+
+def _give_up_standard_output() -> None:
+    """If standard output cannot be written to, Python must not try once more at the end, which is a traceback."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, sys.stdout.fileno())
+            os.close(nothing)
+
+
 def print_json(value: Any) -> None:
     """JSON on standard output; what is not a finite number is null."""
-    print(json.dumps(_finite(value), indent=2, default=_python))
+    print(json.dumps(_plain(value), indent=2, allow_nan=False))
 
 
-def _finite(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """A value as JSON has it, whatever type a library gave it."""
+    if value is None or isinstance(value, (str, bool)):
+        return str(value) if isinstance(value, str) else value
     if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
+        return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and value - value != 0 else value
-
-
-def _python(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+        return [_plain(each) for each in value]
+    if type(value) in (int, float):
+        return value if math.isfinite(value) else None
+    if not hasattr(value, "tolist") or getattr(getattr(value, "dtype", None), "kind", "") in ("M", "m"):
+        return str(value)
+    simple = value.tolist()
+    if type(simple) is not type(value):
+        return _plain(simple)
+    return _plain(float(value)) if value.dtype.kind == "f" else str(value)  # longer than what Python has
 
 
 def load(folder: Path, seed: int | None = None, masks: int | None = None, quiet: bool = False) -> MADE:
     """A model from its folder, with another seed or number of masks if told."""
     from made.estimator import MADE
 
-    model = MADE.load(folder)
+    try:
+        model = MADE.load(folder)
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be read: {error.strerror or error}.") from None
     # Whatever the model was fitted on, rows are pyarrow tables here, which hold text and write every kind of file.
     model._template = model.model_.schema.blank(named=True)
     if not model.model_.finished:
@@ -155,6 +253,7 @@ def load(folder: Path, seed: int | None = None, masks: int | None = None, quiet:
         if model._masks() is None:
             raise usage(f"'--masks' is for a model of unlimited masks; this one has {model.masks}, and uses all.")
         model.evaluation_masks = masks
+        model._validate_params()
     return model
 
 
@@ -167,7 +266,6 @@ def is_file(source: str) -> bool:
 def rows_for(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     """Rows from a file, standard input or a named set (of which ``split``, unless it is named); an image's shape."""
     from made import datasets, files
-    from made.errors import DataError
 
     if is_file(source):
         return files.read(source), None
@@ -198,7 +296,7 @@ def page_for(command: str, out: str | None, data: str) -> Path:
         raise usage(f"'--out': {path} is there, and is not a page of `made {command}`: choose another name.")
     there = next(folder for folder in (path.parent, *path.parent.absolute().parents) if folder.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise usage(f"'--out': cannot write to {path}: choose another place.")
+        raise fail(f"'--out': cannot write to {path}: choose another place.", 3)
     return path
 
 
@@ -211,40 +309,11 @@ def write_page(path: Path, page: str) -> None:
         file.write(page.encode())
 
 
-def place(name: str, model: MADE) -> str | int:
-    """A column by its name, or, if there is none of it, by its number."""
-    return int(name) if name not in model.model_.schema.names and name.isdigit() else name
-
-
-def assignments(option: str, text: str | None, model: MADE) -> dict[str | int, Any] | None:
-    """'a=1, b=x' as columns and values; a value may be quoted."""
-    if text is None:
-        return None
-    known: dict[str | int, Any] = {}
-    for part in next(csv.reader([text], skipinitialspace=True), []):
-        name, sign, value = (each.strip() for each in part.partition("="))
-        if not sign or not name or not value:
-            raise usage(f"'{option}' should be such as 'Status=bad, Home=rent', not {part!r}.")
-        known[place(name, model)] = _number(value)
-    return known
-
-
-def _number(value: str) -> Any:
-    """A value as a number, if it looks like one: the model's columns know what to make of either."""
-    try:
-        number = float(value)
-    except ValueError:
-        return value.strip("'\"")
-    return number if math.isfinite(number) else value
-
-
 def columns_of(rows: Any, model: MADE, quiet: bool, lacks: int | None = None) -> Any:
     """The columns of a table that the model knows, in its order; others are left out, with a note.
 
     One column, ``lacks`` by its number, need not be there.
     """
-    from made.errors import DataError
-
     schema = model.model_.schema
     if not hasattr(rows, "column_names"):
         import numpy as np
@@ -266,23 +335,3 @@ def columns_of(rows: Any, model: MADE, quiet: bool, lacks: int | None = None) ->
     if extra := [name for name in rows.column_names if name not in known]:
         note(f"Note: columns that the model does not know are left out: {', '.join(extra[:10])}.", quiet)
     return rows.select(names)
-
-
-def show(rows: Any, out: str | None, as_json: bool, quiet: bool, names: list[str] | None = None) -> None:
-    """A table, to a file or to standard output."""
-    from made import files
-
-    if out is not None and out != "-":
-        files.write(rows, out, names=names)
-        if as_json:
-            print_json({"rows": len(rows), "out": out})
-        else:
-            note(f"{len(rows)} rows written to {out}.", quiet)
-    elif as_json:
-        if hasattr(rows, "column_names"):
-            columns, matrix = rows.column_names, [list(row.values()) for row in rows.to_pylist()]
-        else:
-            columns, matrix = names, rows.tolist()
-        print_json({"columns": columns, "rows": matrix})
-    else:
-        files.write(rows, "-", names=names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, command, note, page_for, print_json, rows_for, usage, write_page
+from made.cli.common import DATA, JSON, QUIET, command, note, page_for, print_json, rows_for, say, usage, write_page
+from made.cli.process import signal_of
+from made.errors import Interrupted
 
 if TYPE_CHECKING:
     from made.baselines.protocol import Density
@@ -82,9 +83,8 @@ def compare(
         notes=tuple(notes),
     )
     results: list[Result] = []
-    stopped = False
+    stopped = 0
     _load()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends this as Ctrl-C does
     try:
         with _progress(len(systems), shown=not (quiet or as_json)) as (begin, line):
 
@@ -103,8 +103,8 @@ def compare(
                 begin=begin,
                 report=report,
             )
-    except KeyboardInterrupt:
-        stopped = True
+    except KeyboardInterrupt as interrupted:
+        stopped = signal_of(interrupted)
     count = f"{len(results)} of {len(systems)} models"
     if results:
         if page is not None:
@@ -117,7 +117,8 @@ def compare(
             _show(results, setting)
             note(f"The page is {page}.", quiet)
     if stopped:
-        raise KeyboardInterrupt(f"stopped: {count} were done." if results else "stopped before any model was done.")
+        text = f"stopped: {count} were done." if results else "stopped before any model was done."
+        raise Interrupted(text, stopped)
     if all(each.error for each in results):
         raise Diverged("none of the models has a number.")
 
@@ -188,10 +189,10 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
         ("≤ an upper bound: the true NLL is this or lower", "bound" in {each.kind for each in order}),
     ):
         if there:
-            print(mark)
-    print()
+            say(mark)
+    say("")
     for sentence in sentences(results, setting.test):
-        print(sentence)
+        say(sentence)
 
 
 def _systems(models: str | None, seed: int) -> tuple[dict[str, Density], dict[str, str]]:

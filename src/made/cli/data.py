@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, SEED, command, note, print_json
+from made.cli.common import JSON, QUIET, SEED, command, note, print_json, say
 
 __all__ = ["app"]
 
@@ -34,10 +34,10 @@ def list_sets(seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) ->
     if as_json:
         print_json(facts)
         return
-    print(f"{'name':16}{'columns':>8}{'train':>8}{'valid':>8}{'test':>8}  {'where':14}about")
+    say(f"{'name':16}{'columns':>8}{'train':>8}{'valid':>8}{'test':>8}  {'where':14}about")
     for each in facts:
         sizes = "".join(f"{each[key]:>8}" for key in ("columns", "train", "valid", "test"))
-        print(f"{each['name']:16}{sizes}  {each['where']:14}{each['about']}")
+        say(f"{each['name']:16}{sizes}  {each['where']:14}{each['about']}")
 
 
 @app.command("get")

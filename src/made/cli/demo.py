@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, note, print_json, usage
+from made.cli.common import JSON, QUIET, command, fail, note, print_json, say
 
 __all__ = ["demo"]
 
@@ -41,7 +41,7 @@ def demo(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise usage(f"'--out': cannot write there: {error}.") from None
+        raise fail(f"'--out': cannot write to {out}: {error.strerror or error}.", 3) from None
     data = digits()
     start = time.perf_counter()
     model = MADE(
@@ -97,10 +97,10 @@ def demo(
     for name, (nll, half) in scores.items():
         table.add_row(name, f"{nll:.2f}", f"± {half:.2f}")
     Console().print(table)
-    print(f"{model.n_epochs_} epochs, {seconds:.0f} s in all. The model is in {out / 'model'}; ask it:")
-    print(f"  made evaluate {out / 'model'} digits:test")
-    print(f"  made sample {out / 'model'} -n 5")
+    say(f"{model.n_epochs_} epochs, {seconds:.0f} s in all. The model is in {out / 'model'}; ask it:")
+    say(f"  made evaluate {out / 'model'} digits:test")
+    say(f"  made sample {out / 'model'} -n 5")
     if picture:
-        print(f"100 new digits, each row of them by a mask of its own, beside their nearest ones: {picture}")
+        say(f"100 new digits, each row of them by a mask of its own, beside their nearest ones: {picture}")
     else:
         note("No picture: for that, install matplotlib (pip install 'made[plot]').")

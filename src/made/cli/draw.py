@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, assignments, command, load, note, print_json, usage
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, note, print_json, usage
+from made.cli.lists import assignments
 
 if TYPE_CHECKING:
     import pyarrow as pa

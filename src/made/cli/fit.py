@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import shlex
-import signal
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, usage
+from made.cli.common import DATA, JSON, QUIET, command, fail, note, print_json, rows_for, usage
+from made.cli.lists import kinds, place, whole_number
+from made.cli.process import signal_of
+from made.display import shortened
+from made.errors import Interrupted
 from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter
 
 if TYPE_CHECKING:
     from made.estimator import MADE
 
-__all__ = ["fit", "from_toml", "own_validation", "value_of"]
+__all__ = ["fit", "own_validation", "parameters_in", "read_toml", "value_of"]
 
+LARGEST_TOML = 1 << 20
 TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "seed": int, "verbose": int}
 
 
@@ -87,7 +91,7 @@ def fit(
         raise usage(f"'--preset' should be one of {', '.join(PRESETS)}, not {preset!r}.")
     given = (
         PRESETS.get(preset or "", {})
-        | from_toml(config)
+        | parameters_in(config)
         | {name: value for name, value in options.items() if value is not None}
     )
     parameters = {name: value_of(name, value) for name, value in given.items()}
@@ -120,6 +124,10 @@ def fit(
     model = MADE(**parameters)
     model._validate_params()
     rows, own_shape = rows_for(data, "train")
+    names = getattr(rows, "column_names", [f"x{d}" for d in range(rows.shape[1])])
+    for told in ("columns", "missing"):
+        if isinstance(parameters.get(told), dict):
+            setattr(model, told, {place(str(name), names): each for name, each in parameters[told].items()})
     own_valid = valid is not None
     valid = own_validation(data) if valid is None else valid
     valid_rows = None if valid is None else rows_for(valid, "valid")[0]
@@ -127,13 +135,12 @@ def fit(
     width = rows.shape[1]
     if shape is not None and shape[0] * shape[1] != width:
         raise usage(f"'--image' is {shape[0]}x{shape[1]}, {shape[0] * shape[1]} pixels, but there are {width} columns.")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # before training, it ends this as Ctrl-C does
     try:
         model._fit(rows, valid_rows, out, overwrite)
     except KeyboardInterrupt as stopped:
         text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
         words = ["made", "fit", data, "--out", str(out), *(["--valid", str(valid)] if own_valid else []), "--resume"]
-        raise KeyboardInterrupt(f"{text} To go on: {shlex.join(words)}") from None
+        raise Interrupted(f"{text} To go on: {shlex.join(words)}", signal_of(stopped)) from None
     draw_pictures(model, out, shape, quiet)
     if as_json:
         print_json(summary(model, out))
@@ -181,15 +188,27 @@ def own_validation(data: str) -> str | None:
     return f"{name}:valid" if chosen in (None, "train") and datasets.known(name) else None
 
 
-def from_toml(path: Path | None) -> dict[str, Any]:
+def read_toml(option: str, path: Path) -> dict[str, Any]:
+    """A small TOML file, with - in its names taken as _."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST_TOML + 1)
+        if len(text) > LARGEST_TOML:
+            raise ValueError(f"it has more than {LARGEST_TOML:,} bytes")
+        content = tomllib.loads(text.decode())
+    except RecursionError:
+        raise fail(f"'{option}': {path} cannot be read: it is nested too deeply.", 3) from None
+    except (OSError, ValueError) as error:
+        reason = str(getattr(error, "strerror", None) or error).rstrip(".")
+        raise fail(f"'{option}': {path} cannot be read: {reason}.", 3) from None
+    return {name.replace("-", "_"): value for name, value in content.items()}
+
+
+def parameters_in(path: Path | None) -> dict[str, Any]:
     """The parameters that a file has; none without a file."""
     if path is None:
         return {}
-    try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise usage(f"'--config': {path} cannot be read: {error}.") from None
-    content = {name.replace("-", "_"): value for name, value in content.items()}
+    content = read_toml("--config", path)
     if "seed" in content:
         content["random_state"] = content.pop("seed")
     if unknown := [name for name in content if name not in PARAMETERS]:
@@ -203,12 +222,14 @@ def value_of(name: str, value: Any) -> Any:
     option = f"'--{name.replace('_', '-')}'"
     if kind == "sizes":
         parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if not isinstance(parts, (list, tuple)):
+            raise usage(f"{option} should be a list of whole numbers such as [500, 500], not {value!r}.")
         try:
             sizes = tuple(int(part) for part in parts)
         except (TypeError, ValueError):
             sizes = ()
-        if list(map(str, sizes)) != [str(part).strip() for part in parts]:
-            raise usage(f"{option} should be whole numbers such as 500,500, not {value!r}.")
+        if [str(size) for size in sizes] != [str(part).strip() for part in parts]:
+            raise usage(f"{option} should be whole numbers such as 500,500, not {shortened(str(value), 80)!r}.")
         return sizes
     if kind in ("masks", "auto", "auto float") and isinstance(value, str):
         word, what, number = {
@@ -219,18 +240,18 @@ def value_of(name: str, value: Any) -> Any:
         try:
             return word if value == word else number(value)
         except ValueError:
-            raise usage(f"{option} should be {what}, or {word}, not {value!r}.") from None
+            raise usage(f"{option} should be {what}, or {word}, not {shortened(value, 80)!r}.") from None
     if name == "clip" and value == 0:
         return None
     if kind == "columns" and isinstance(value, str) and "=" in value:
-        return dict(part.split("=", 1) for part in value.split(",") if "=" in part)
+        return kinds(option.strip("'"), value)
     return value
 
 
 def _shape(image: str | None) -> tuple[int, int] | None:
     if image is None:
         return None
-    parts = image.lower().split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise usage(f"'--image' should be height x width, such as 28x28, not {image!r}.")
-    return int(parts[0]), int(parts[1])
+    sides = [whole_number(part) for part in image.lower().split("x")]
+    if len(sides) != 2 or not all(sides):
+        raise usage(f"'--image' should be height x width, such as 28x28, not {shortened(image, 80)!r}.")
+    return sides[0] or 0, sides[1] or 0

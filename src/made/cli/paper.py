@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, note, print_json, usage
+from made.cli.common import JSON, QUIET, command, fail, note, print_json
 from made.cli.paper_figures import figure
 from made.cli.paper_pieces import RESULTS, SEED
 from made.cli.paper_tables import table
@@ -37,7 +37,7 @@ def report(
     from made.paper import report as page
 
     if not results.is_dir():
-        raise usage(f"'--results': there is no folder {results}; the tables and figures of `made paper` make it.")
+        raise fail(f"'--results': there is no folder {results}; the tables and figures of `made paper` make it.", 3)
     text = page.report(results, Path(os.path.relpath(results, out.parent)).as_posix())
     try:
         same = out.is_file() and out.read_bytes() == text.encode()
@@ -49,7 +49,7 @@ def report(
             with atomic(out) as file:
                 file.write(text.encode())
     except OSError as error:
-        raise usage(f"'--out': cannot write {out}: {error.strerror or error}.") from None
+        raise fail(f"'--out': cannot write {out}: {error.strerror or error}.", 3) from None
     if as_json:
         print_json({"out": str(out), "changed": not same})
     else:

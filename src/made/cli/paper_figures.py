@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, note, print_json, usage
+from made.cli.common import JSON, QUIET, command, note, print_json, say, usage
+from made.cli.lists import whole_number
 from made.cli.paper_pieces import RESULTS, RUNS, SEED, search_of, show, typed, writable
+from made.display import shortened
 
 if TYPE_CHECKING:
     from made.connectivity import Connectivity
@@ -130,7 +132,7 @@ def samples(
     if as_json:
         print_json([result])
         return
-    print(
+    say(
         f"{len(drawn)} samples of {folder} differ from the nearest training row in {result['nearest']:.1f} columns on "
         f"average, test rows in {result['nearest_of_test']:.1f}. The picture is {picture}."
     )
@@ -210,16 +212,19 @@ def network(
     if as_json:
         print_json([result])
         return
-    print(drawn.describe(called, direct=direct))
+    say(drawn.describe(called, direct=direct))
     note(f"The picture is {picture}.", quiet)
 
 
 def _numbers(option: str, text: str, least: int, empty: bool = False) -> list[int]:
     """Whole numbers with commas between them."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
-    if (not parts and not empty) or not all(part.isdecimal() and int(part) >= least for part in parts):
-        raise usage(f"'{option}' should be whole numbers, at least {least}, such as 1,2,4, not {text!r}.")
-    return [int(part) for part in parts]
+    numbers = [number for part in parts if (number := whole_number(part)) is not None and number >= least]
+    if (not parts and not empty) or len(numbers) < len(parts):
+        raise usage(
+            f"'{option}' should be whole numbers, at least {least}, such as 1,2,4, not {shortened(text, 80)!r}."
+        )
+    return numbers
 
 
 def _connectivity(ordering: str | None, hidden: str | None) -> Connectivity:

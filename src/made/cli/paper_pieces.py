@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import note, print_json, usage
+from made.cli.common import fail, note, print_json
+from made.cli.process import signal_of
+from made.errors import Interrupted
 
 if TYPE_CHECKING:
     from made.paper.search import Search
@@ -64,9 +65,9 @@ def writable(folder: Path, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise usage(f"'{option}': cannot write to {folder}: {error.strerror or error}.") from None
+        raise fail(f"'{option}': cannot write to {folder}: {error.strerror or error}.", 3) from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise usage(f"'{option}': cannot write to {folder}: choose another folder, or allow it.")
+        raise fail(f"'{option}': cannot write to {folder}: choose another folder, or allow it.", 3)
 
 
 @contextmanager
@@ -79,7 +80,6 @@ def search_of(
 
     writable(results, "--results")
     writable(runs, "--runs")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends this as Ctrl-C does
     try:
         yield Search(
             Record(results / f"{name}.json"),
@@ -92,7 +92,7 @@ def search_of(
         )
     except KeyboardInterrupt as stopped:
         text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
-        raise KeyboardInterrupt(f"{text} To go on: {typed()}") from None
+        raise Interrupted(f"{text} To go on: {typed()}", signal_of(stopped)) from None
 
 
 def show(rows: list[dict[str, Any]], as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, note, print_json, usage
+from made.cli.common import JSON, QUIET, command, note, print_json, say, usage
 from made.cli.paper_pieces import EPOCHS, GRID, RESULTS, ROWS, RUNS, SEED, Budget, search_of, show, typed, writable
 
 __all__ = ["table"]
@@ -168,7 +168,7 @@ def complexity(
     if as_json:
         print_json(record.rows() if kept else rows)
     else:
-        print(markdown(result), end="")
+        say(markdown(result).rstrip("\n"))
 
 
 def _chosen(rows: list[str] | None, known: tuple[str, ...]) -> list[str]:

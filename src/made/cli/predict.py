@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from made.cli.ask import MASKS
-from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, assignments, command, load, note, place, usage
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, note, usage
+from made.cli.lists import assignments, place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +49,7 @@ def predict(
     from made.prediction import forecast
 
     made = load(model, seed, masks, quiet)
-    d = made._place(place(target, made))
+    d = made._place(place(target, made.model_.schema.names))
     field, scores = made.model_.schema.fields[d], _Scores()
     with Output(out, as_json, quiet) as output:
         for first, rows in pieces(data, made, quiet, lacks=d):

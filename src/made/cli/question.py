@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, MODEL, QUIET, SEED, command, load, print_json, usage
+from made.cli.common import JSON, MODEL, QUIET, SEED, command, load, print_json, say, usage
+from made.errors import DataError
 
 __all__ = ["ask"]
+
+MOST_BYTES = 16 << 20  # of questions on standard input
 
 
 @command
@@ -26,7 +29,7 @@ def ask(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", min=2, help="How many paths an estimate takes.", show_default="4096"),
+        typer.Option("--samples", min=2, max=10**6, help="How many paths an estimate takes.", show_default="4096"),
     ] = None,
     seed: SEED = None,
     as_json: JSON = False,
@@ -54,13 +57,21 @@ def ask(
         answer = made.probability(text, samples=SAMPLES if samples is None else samples)
         answers.append({**asdict(answer), "interval": list(answer.interval)})
         if not as_json:
-            print(answer, flush=True)
+            say(str(answer))
     if as_json:
         print_json({"answers": answers})
 
 
 def _lines() -> list[str]:
-    """The questions on standard input, if it is not a person's keyboard; # begins a remark."""
-    if sys.stdin.isatty():
+    """The questions on standard input, if it is open and not a person's keyboard; # begins a remark."""
+    if sys.stdin is None or sys.stdin.isatty():
         return []
-    return [line for line in map(str.strip, sys.stdin) if line and not line.startswith("#")]
+    content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise DataError(f"standard input has more than {MOST_BYTES:,} bytes of questions: ask them in parts.")
+    try:
+        lines = map(str.strip, content.decode().splitlines())
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        raise DataError(f"standard input, line {line}: this is not UTF-8, which questions should be in.") from None
+    return [line for line in lines if line and not line.startswith("#")]

@@ -20,6 +20,7 @@ from made.cli.common import (
     page_for,
     print_json,
     rows_for,
+    say,
     write_page,
 )
 
@@ -72,7 +73,7 @@ def report(
         print_json(found.facts() | {"page": None if page is None else str(page)})
         return
     for sentence in found.sentences():
-        print(sentence)
+        say(sentence)
     note(f"The page is {page}.", quiet)
 
 

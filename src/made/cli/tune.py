@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, usage
-from made.cli.fit import from_toml, own_validation, value_of
+from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, say
+from made.cli.fit import own_validation, parameters_in, read_toml, value_of
+from made.cli.process import signal_of
+from made.errors import Interrupted
 
 if TYPE_CHECKING:
     from made.tuning import Trial, Tuned
@@ -65,8 +65,8 @@ def tune(
     A named set brings its own validation rows. The search is kept in the folder all the time: in whatever way it was
     stopped, --resume goes on with it. The best parameters are for `made fit --config`.
     """
-    fixed = None if config is None else {name: value_of(name, value) for name, value in from_toml(config).items()}
-    searched = None if space is None else _space(space)
+    fixed = None if config is None else {name: value_of(name, value) for name, value in parameters_in(config).items()}
+    searched = None if space is None else read_toml("--space", space)
 
     # Loaded here, so that --help need not wait for torch and optuna.
     from made import tuning
@@ -83,7 +83,6 @@ def tune(
     valid = own_validation(data) if valid is None else valid
     valid_rows = None if valid is None else rows_for(valid, "valid")[0]
     refit = shlex.join(["made", "fit", data, *own_valid, "--config", str(out / "best.toml"), "--out", "MODEL"])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends this as Ctrl-C does
     try:
         with _progress(before, trials, shown=not (quiet or as_json)) as report:
             tuned = tuning.tune(
@@ -103,7 +102,7 @@ def tune(
     except KeyboardInterrupt as stopped:
         text = str(stopped) or "the search was stopped before the first trial."
         words = ["made", "tune", data, "--out", str(out), *own_valid, *(["--jobs", str(jobs)] if jobs > 1 else [])]
-        raise KeyboardInterrupt(f"{text} To go on: {shlex.join([*words, '--resume'])}") from None
+        raise Interrupted(f"{text} To go on: {shlex.join([*words, '--resume'])}", signal_of(stopped)) from None
     if as_json:
         print_json(summary(tuned, refit))
     else:
@@ -139,7 +138,7 @@ def _show(tuned: Tuned, refit: str, quiet: bool) -> None:
         words = " ".join(f"{name}={_word(value)}" for name, value in trial.params.items())
         table.add_row(str(trial.number), f"{trial.valid_nll:.3f}", str(trial.epochs), words)
     Console().print(table)
-    print(f"To train the best one: {refit}")
+    say(f"To train the best one: {refit}")
     if not (tuned.folder / "search.png").exists():
         note("No picture: for that, install matplotlib (pip install 'made[plot]').", quiet)
 
@@ -184,11 +183,3 @@ def _progress(before: Tuned | None, trials: int | None, shown: bool) -> Iterator
             progress.advance(task)
 
         yield report
-
-
-def _space(path: Path) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise usage(f"'--space': {path} cannot be read: {error}.") from None
-    return {name.replace("-", "_"): entry for name, entry in content.items()}

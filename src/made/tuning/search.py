@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 
 from made.errors import DataError, Diverged, Interrupted, QuestionError
 from made.estimator import MADE
+from made.hints import argument, hint
 from made.lock import hold
 from made.table import Table
 from made.tuning.result import Trial, Tuned
@@ -75,9 +77,9 @@ def tune(
     """
     for name, number in (("trials", TRIALS if trials is None else trials), ("jobs", jobs)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise QuestionError(f"'{name}' should be a whole number, at least 1, not {number!r}.")
+            raise QuestionError(f"{argument(name)} should be a whole number, at least 1, not {number!r}.")
     if timeout is not None and not timeout > 0:
-        raise QuestionError(f"'timeout' should be a number of seconds above 0, not {timeout!r}.")
+        raise QuestionError(f"{argument('timeout')} should be a number of seconds above 0, not {timeout!r}.")
     folder = Path(folder)
     with quiet():
         before = _check_folder(folder, resume)
@@ -87,18 +89,18 @@ def tune(
             _check_same(before, facts, folder)
         with hold(folder, wait=WAIT):
             wanted = begin(folder, facts, trials, TRIALS)
-            stopped = False
+            stopped = 0
             try:
                 _rounds(job, wanted, math.inf if timeout is None else time.monotonic() + timeout, report)
-            except KeyboardInterrupt:
-                stopped = True
-            study = recover(folder, stopped=stopped)
+            except KeyboardInterrupt as interrupted:
+                stopped = interrupted.signal if isinstance(interrupted, Interrupted) else signal.SIGINT
+            study = recover(folder, stopped=bool(stopped))
             tuned = Tuned(folder, trials_of(study), wanted, job.space, job.fixed, job.seed)
             tuned.write(command)
     if stopped:
-        raise Interrupted(f"the search was stopped after {tuned.finished} of {wanted} trials.")
+        raise Interrupted(f"the search was stopped after {tuned.finished} of {wanted} trials.", stopped)
     if not tuned.finished:
-        raise QuestionError(f"no trial was begun in {timeout} seconds: give it more ('timeout').")
+        raise QuestionError(f"no trial was begun in {timeout} seconds: give it more ({argument('timeout')}).")
     if tuned.best is None:
         first = next(trial for trial in tuned.trials if trial.reason)
         raise Diverged(f"none of {tuned.finished} trials was completed. Trial {first.number}: {first.reason}")
@@ -123,7 +125,7 @@ def _check_folder(folder: Path, resume: bool) -> dict[str, Any] | None:
         raise FileExistsError(f"{folder} is a file, and is not written over.")
     before = stored_facts(folder)
     if before is not None and not resume:
-        raise QuestionError(f"{folder} has a search: go on with it (--resume, resume=True), or choose another folder.")
+        raise QuestionError(f"{folder} has a search: go on with it ({hint(resume=True)}), or choose another folder.")
     others = [file for file in folder.iterdir() if not file.name.startswith((LOG, "."))] if folder.is_dir() else []
     if before is None and others:
         raise FileExistsError(f"{folder} has files that are not of a search of made: choose another folder.")

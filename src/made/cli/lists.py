@@ -1,0 +1,90 @@
+"""Lists on the command line: entries with commas between them, in double quotes where an entry has a comma itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from made.cli.common import usage
+from made.display import shortened
+
+if TYPE_CHECKING:
+    from made.estimator import MADE
+
+__all__ = ["assignments", "columns", "kinds", "place", "whole_number"]
+
+MOST_DIGITS = 9
+
+
+def whole_number(text: str) -> int | None:
+    """A whole number in ASCII digits, of a sensible size; ``None`` if the text is something else."""
+    return int(text) if re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", text) else None
+
+
+def place(name: str, names: Sequence[str]) -> str | int:
+    """A column by its name, with the spaces around it or without, or by its number, if no name is that."""
+    if name in names:
+        return name
+    name = name.strip()
+    number = whole_number(name)
+    return name if name in names or number is None else number
+
+
+def columns(option: str, text: str, model: MADE) -> list[str | int]:
+    """'age, job' as columns."""
+    names = model.model_.schema.names
+    found = [place(entry, names) for entry in _entries(option, text) if entry.strip()]
+    if not found:
+        raise usage(f"'{option}' should name columns, such as age,job.")
+    return found
+
+
+def assignments(option: str, text: str | None, model: MADE) -> dict[str | int, Any] | None:
+    """'a=1, b=x' as columns and values; a value may be in quotes. A column's name may have a = in it."""
+    if text is None:
+        return None
+    names, known = model.model_.schema.names, dict[str | int, Any]()
+    for entry in _entries(option, text):
+        places = [found.start() for found in re.finditer("=", entry)]
+        fitting = [each for each in places if {entry[:each], entry[:each].strip()} & set(names)] or places[:1]
+        middle = fitting[-1] if fitting else 0
+        name, value = entry[:middle], entry[middle + 1 :].strip()
+        if not name.strip() or not value:
+            raise usage(f"'{option}' should be such as 'Status=bad, Home=rent', not {shortened(entry, 80)!r}.")
+        known[place(name, names)] = _number(value)
+    return known
+
+
+def kinds(option: str, text: str) -> dict[str, str]:
+    """'age=numeric, job=drop' as words by column; a column's name may have a = in it, a word has none."""
+    found: dict[str, str] = {}
+    for entry in _entries(option, text):
+        name, sign, word = entry.rpartition("=")
+        if not sign or not name.strip() or not word.strip():
+            raise usage(f"'{option}' should be such as 'age=numeric, job=drop', not {shortened(entry, 80)!r}.")
+        found[name] = word.strip()
+    return found
+
+
+def _entries(option: str, text: str) -> list[str]:
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
+    except csv.Error as error:
+        raise usage(f"'{option}' cannot be read: {error}.") from None
+    if len(lines) > 1:
+        raise usage(f"'{option}' should be on one line: put a name with a line break in double quotes.")
+    return lines[0] if lines else []
+
+
+def _number(value: str) -> Any:
+    """A value as a number, if it looks like one: the model's columns know what to make of either."""
+    try:
+        number = math.nan if "_" in value else float(value)
+    except ValueError:
+        number = math.nan
+    return number if math.isfinite(number) else value.strip("'\"")

@@ -1,0 +1,44 @@
+"""Text of unknown origin, such as names and values of a table, made fit to be shown."""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["shortened", "visible"]
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Text without characters that do something to a terminal: they are shown as Python would write them.
+
+    What is escaped is what :func:`repr` escapes, but for spaces: control characters, which may move the cursor or set a
+    title, marks that reverse the direction of writing, and halves of surrogate pairs.
+
+    Arguments:
+        text: the text.
+        lines: whether the ends of lines are left as they are.
+
+    Example:
+        >>> print(visible("red: \x1b[31m, größe"))
+        red: \x1b[31m, größe
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each
+        if each.isprintable() or (lines and each == "\n") or unicodedata.category(each) == "Zs"
+        else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
+def shortened(text: str, most: int) -> str:
+    """Text of at most so many characters: of a longer one, the beginning and the end.
+
+    Example:
+        >>> shortened("from the beginning to the end", 13)
+        'from ... end'
+    """
+    if len(text) <= most:
+        return text
+    half = (most - 5) // 2
+    return f"{text[: most - 5 - half].rstrip()} ... {text[len(text) - half :].lstrip()}"
