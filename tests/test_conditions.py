@@ -16,7 +16,7 @@ from made.errors import QuestionError
 from made.field import Field
 from made.language import MOST_NESTED, parse
 from made.mass import MISSING
-from made.regions import MOST_BOXES, boxes_of, common, contains, everything, is_points, values_in
+from made.regions import MOST_BOXES, _Algebra, boxes_of, common, contains, everything, is_points, values_in
 
 FIELDS = [
     Field("age", "numeric", location=40.0, scale=10.0, step=1.0, dtype="int"),
@@ -200,6 +200,62 @@ def test_boxes_are_simple() -> None:
     assert values_in(box[0], KINDS[0], 2) is None
     assert values_in(everything(KINDS[5]), KINDS[5], 10) == [0.0, 1.0, 2.0, 3.0]
     assert values_in(of("hours-per-week between 1 and 2")[0][7], KINDS[7], 10) == [1.0, 1.5, 2.0]
+
+
+def ranges(count, width, name="income") -> str:
+    return " or ".join(f"{i} <= {name} < {i + width}" for i in range(count))
+
+
+def test_many_ranges_of_one_column_are_sorted_not_compared_with_each_other() -> None:
+    income = NAMES.index("income")
+    for text, count in ((ranges(3000, 0.5), 3000), (ranges(3000, 1.5), 1)):
+        algebra = _Algebra(KINDS, FIELDS)
+        (box,) = algebra.boxes(parse(text, FIELDS).asked, False)
+        assert len(box[income]) == count
+        assert algebra.steps < 20 * 3000
+        algebra = _Algebra(KINDS, FIELDS)
+        (other,) = algebra.boxes(parse(f"not ({text})", FIELDS).asked, False)
+        assert len(other[income]) == count + 1
+        assert algebra.steps < 20 * 3000
+        for value in (-1.0, 0.0, 0.25, 0.5, 0.75, 1700.25, 1700.75, 2999.75, 3001.0):
+            inside = any(i <= value < i + (0.5 if count > 1 else 1.5) for i in range(3000))
+            assert contains(box[income], value) == inside
+            assert contains(other[income], value) == (not inside)
+
+
+def test_boxes_that_differ_in_one_column_are_merged_before_they_are_made_disjoint() -> None:
+    text = " or ".join(f"({i} <= income < {i + 0.5} and age = 30)" for i in range(1500))
+    algebra = _Algebra(KINDS, FIELDS)
+    (box,) = algebra.boxes(parse(text, FIELDS).asked, False)
+    assert len(box[NAMES.index("income")]) == 1500
+    assert algebra.steps < 20 * 1500
+
+
+def test_a_long_list_of_values_is_looked_up() -> None:
+    many = [Field("code", "categorical", tuple(f"v{i}" for i in range(1000)), dtype="text")]
+    text = f"code in {{{', '.join(f'v{i % 500}' for i in range(20_000))}}}"
+    assert boxes_of(parse(text, many).asked, many, [many[0].column()]) == [{0: ((-0.5, 499.5),)}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (" or ".join(f"({i} < income < {i + 0.5} and {i} < `2021` < {i + 0.5})" for i in range(2000)), "steps"),
+        (" and ".join(f"(income < {i} or `2021` > {i})" for i in range(2000)), "steps"),
+        (" or ".join(["age = 1"] * 130_000), "characters"),
+    ],
+)
+def test_what_would_take_too_long_is_refused(text, said) -> None:
+    with pytest.raises(QuestionError, match=said):
+        boxes_of(parse(text, FIELDS).asked, FIELDS, KINDS)
+
+
+def test_an_error_in_a_long_question_shows_the_place_only() -> None:
+    with pytest.raises(QuestionError) as caught:
+        parse(f"{ranges(400, 0.5)} or incme > 3 or {ranges(400, 0.5)}", FIELDS)
+    _, shown, mark = str(caught.value).split("\n")
+    assert len(shown) < 300
+    assert shown[mark.index("^") : mark.rindex("^") + 1] == "incme"
 
 
 def test_too_many_boxes_are_refused() -> None:

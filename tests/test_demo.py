@@ -71,5 +71,5 @@ def test_bad_options_are_refused(tmp_path, monkeypatch) -> None:
     assert CliRunner().invoke(app, ["demo", "--nothing"]).exit_code == 2
     (tmp_path / "file").write_text("")
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file")])
-    assert result.exit_code == 2
-    assert "cannot write there" in result.output
+    assert result.exit_code == 3
+    assert "cannot write to" in result.output

@@ -15,8 +15,11 @@ from made import Binary, Columns, Connectivities, Network, log_prob, sample
 from made.errors import QuestionError
 from made.field import Field
 from made.language import parse
+from made.mass import log_mass
 from made.prediction import predict
 from made.probability import probability
+from made.progressive import Cells
+from made.regions import boxes_of
 from oracle import networks
 from test_conditions import holds
 
@@ -388,3 +391,40 @@ def test_what_cannot_be_is_said() -> None:
     assert probability(network, MIXED, "a = yes | a = yes and age < 30").probability == 1
     with pytest.raises(ValueError, match="'samples' should be a whole number, at least 2"):
         probability(network, MIXED, "a = yes", samples=1)
+
+
+def test_cells_together_have_the_mass_that_each_has() -> None:
+    points = Field("debt", "numeric", location=3.0, scale=1.5, curve=1.0, low=0.0, spikes=(0.0, 7.5), missing=True)
+    generator = torch.Generator().manual_seed(0)
+    for field in (*MIXED[1:2], MIXED[3], points):
+        kind = field.column()
+        text = " or ".join(f"{i} <= {field.name} < {i + 0.7}" for i in range(40))
+        (box,) = boxes_of(parse(text, [field]).asked, [field], [kind])
+        cells = Cells(0, kind, [box])
+        units = torch.randn(5, kind.outputs, generator=generator, dtype=torch.float64)
+        alone = [log_mass(kind, units, low, high) for low, high in box[0]]
+        assert cells.log_mass(units).exp().sum(-1).tolist() == pytest.approx(torch.stack(alone).exp().sum(0).tolist())
+
+
+def test_many_ranges_add_up() -> None:
+    network = network_of(MIXED)
+    text = " or ".join(f"{i / 100} < pay < {i / 100 + 0.005}" for i in range(3000))
+    halves = [f"pay between {a} and {b}" for a, b in ((0, 30), (0, 15), (15, 30))]
+    answer = probability(network, MIXED, text)
+    assert answer.kind == "exact"
+    whole, low, high = (probability(network, MIXED, each).probability for each in halves)
+    assert answer.probability == pytest.approx(whole / 2, rel=0.01)  # the density hardly changes within 0.01
+    assert low + high == pytest.approx(whole)
+    total = sum(
+        probability(network, MIXED, f"{i / 100} < pay < {i / 100 + 0.005}").probability for i in range(900, 950)
+    )
+    some = " or ".join(f"{i / 100} < pay < {i / 100 + 0.005}" for i in range(900, 950))
+    assert probability(network, MIXED, some).probability == pytest.approx(total, rel=1e-9)
+
+
+def test_an_estimate_over_too_many_ranges_is_refused() -> None:
+    network = network_of(MIXED)
+    text = " or ".join(f"{i / 100} < pay < {i / 100 + 0.005}" for i in range(3000))
+    with pytest.raises(QuestionError, match=r"fall into 3,000 ranges.*'samples'"):
+        probability(network, MIXED, f"({text}) and age > 20", most_states=0)
+    assert probability(network, MIXED, f"({text}) and age > 20", most_states=0, samples=200).kind == "estimate"

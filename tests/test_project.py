@@ -66,6 +66,8 @@ def test_unknown_names_are_refused() -> None:
 def test_a_room_imports_only_from_those_before_it() -> None:
     rooms = [
         "errors",
+        "display",
+        "hints",
         "parameters",
         "limits",
         "connectivity",

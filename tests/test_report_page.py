@@ -196,7 +196,7 @@ def test_what_is_wrong_is_said_before_anything_is_done(home, tmp_path) -> None:
     assert "is not a page of `made report`" in run("report", model, data, "--out", own, code=2).stderr
     assert own.read_text() == "<p>my own page</p>"
     assert "should end in .html" in run("report", model, data, "--out", tmp_path / "x.pdf", code=2).stderr
-    assert "cannot write" in run("report", model, data, "--out", own / "x.html", code=2).stderr
+    assert "cannot write" in run("report", model, data, "--out", own / "x.html", code=3).stderr
     out = tmp_path / "new.html"
     assert "does not exist" in run("report", model, tmp_path / "no.csv", "--out", out, code=3).stderr
     (tmp_path / "other.csv").write_text("kind,weight\ncat,1.5\n")

@@ -238,7 +238,7 @@ def test_spaces_are_understood() -> None:
 
 
 def test_only_the_same_search_is_gone_on_with(whole, tmp_path) -> None:
-    with pytest.raises(QuestionError, match="--resume"):
+    with pytest.raises(QuestionError, match="resume=True"):
         search(whole.folder)
     with pytest.raises(QuestionError, match="over another space: there, 'average' is left out, here"):
         search(whole.folder, resume=True, space=SPACE | {"average": [0.5]})
@@ -308,7 +308,7 @@ def test_the_command_ends_with_what_fit_takes(tmp_path, monkeypatch) -> None:
         (["digits", "--out", "X", "--trials", "0"], 2, "--trials"),
         (["digits", "--out", "X", "--jobs", "0"], 2, "--jobs"),
         (["digits", "--out", "X", "--timeout", "0"], 2, "timeout"),
-        (["digits", "--out", "X", "--space", "nothing.toml"], 2, "--space"),
+        (["digits", "--out", "X", "--space", "nothing.toml"], 3, "--space"),
         (["digits", "--out", "X", "--space", "bad.toml"], 2, "'layers'"),
         (["digits", "--out", "X", "--config", "bad.toml"], 2, "'layers'"),
         (["nothing", "--out", "X"], 3, "neither a file nor a named set"),

@@ -45,7 +45,7 @@ def written_value(value: Value) -> str:
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bool):
         return str(value).lower()
-    return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(float(value))
+    return str(int(value)) if abs(value) < 1e16 and value == int(value) else repr(float(value))
 
 
 @dataclass(frozen=True)

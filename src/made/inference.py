@@ -128,7 +128,7 @@ def _categorical(
         remedy = (
             f"{hint(unseen='other')} keeps the most frequent ones and makes one of all others"
             if is_text
-            else f"choose {hint(columns={name: 'numeric'})}"
+            else f"choose 'numeric', {hint(columns={name: 'numeric'})}"
         )
         if is_text and all(number_in(text, False) is not None for text in distinct.tolist()):
             remedy = "it looks like numbers: convert it"

@@ -33,12 +33,15 @@ from made.conditions import (
     written_value,
 )
 from made.dates import seconds_in
+from made.display import shortened, visible
 from made.errors import QuestionError
 from made.field import Field
 
 __all__ = ["parse"]
 
 MOST_NESTED = 50
+MOST_CHARACTERS = 1_000_000
+SHOWN = 60  # characters before and after the place that an error marks
 TOKEN = re.compile(
     r"""(?P<text>'(?:[^']|'')*') | (?P<quoted>"(?:[^"]|"")*") | (?P<name>`(?:[^`]|``)*`)
     | (?P<operator><=|>=|==|!=|<>|[<>=≤≥≠]) | (?P<mark>[(){}\[\],|]) | """
@@ -88,16 +91,22 @@ class _Token:
 
     @property
     def shown(self) -> str:
-        return {"end": "the end"}.get(self.kind, repr(self.text))
+        return "the end" if self.kind == "end" else repr(shortened(self.text, 80))
 
 
 class _Parser:
     """The tokens, and where among them reading has come to."""
 
     def __init__(self, text: str, fields: Sequence[Field]) -> None:
+        if len(text) > MOST_CHARACTERS:
+            raise QuestionError(
+                f"the question has {len(text):,} characters, and {MOST_CHARACTERS:,} are the most that are read: ask "
+                "for less at once."
+            )
         # One place for each character, so that the mark below is where it should be.
         self.text = re.sub(r"\s", " ", text)
         self.fields = {field.name: field for field in fields}
+        self.labels: dict[str, dict[str | float, Value]] = {}
         self.tokens, self.place, self.nested = self._tokens(), 0, 0
 
     def _tokens(self) -> list[_Token]:
@@ -126,8 +135,16 @@ class _Parser:
 
     def fail(self, said: str, begin: int, end: int | None = None) -> NoReturn:
         """Refuse the question, with the place marked."""
-        mark = " " * begin + "^" * max(1, (begin + 1 if end is None else end) - begin)
-        raise QuestionError(f"{said}\n  {self.text.rstrip()}\n  {mark}")
+        text = visible(self.text.rstrip())
+        # What is made visible is longer than it was.
+        end = len(visible(self.text[: begin + 1 if end is None else end]))
+        begin = len(visible(self.text[:begin]))
+        if len(text) > 4 * SHOWN:
+            cut = max(0, begin - SHOWN)
+            begin, end = begin - cut + 4 * bool(cut), min(end, begin + SHOWN) - cut + 4 * bool(cut)
+            last = cut + 4 * SHOWN < len(text)
+            text = f"{'... ' if cut else ''}{text[cut : cut + 4 * SHOWN]}{' ...' if last else ''}"
+        raise QuestionError(f"{shortened(said, 1000)}\n  {text}\n  {' ' * begin}{'^' * max(1, end - begin)}")
 
     def fail_at(self, token: _Token, said: str) -> NoReturn:
         self.fail(said, token.begin, token.end)
@@ -266,7 +283,7 @@ class _Parser:
             quoted = f"; a column of that name is written `{token.text}`" if token.keyword else ""
             self.fail_at(token, f"expected a column, found {token.shown}{quoted}")
         if token.text not in self.fields:
-            self.fail_at(token, f"there is no column {token.text!r}: {_suggestion(token.text, list(self.fields))}")
+            self.fail_at(token, f"there is no column {token.shown}: {_suggestion(token.text, list(self.fields))}")
         self.place += 1
         return self.fields[token.text]
 
@@ -296,11 +313,14 @@ class _Parser:
         if field.kind in ("ordinal", "numeric") or (by_order and field.dtype != "text"):
             return self.number(field, token)
         written = str(self.number(field, token)) if field.temporal else token.text
-        found = [label for label in _labels(field) if _same(written, label, field)]
-        if not found:
+        if field.name not in self.labels:
+            self.labels[field.name] = _labels_by_key(field)
+        known = self.labels[field.name]
+        found = next((known[key] for key in _keys(written, field) if key in known), None)
+        if found is None:
             name = written_name(field.name)
             self.fail_at(token, f"{name} has no value {token.shown}: {_known(field, token.text)}")
-        return found[0]
+        return found
 
     def number(self, field: Field, token: _Token) -> Value:
         """A number; where a column has dates, one of these, as it is written."""
@@ -323,16 +343,28 @@ def _labels(field: Field) -> list[Value]:
     return [label.isoformat() if field.temporal else label for label in field.labels(other=True) if label is not None]
 
 
-def _same(text: str, value: Value, field: Field) -> bool:
-    """Whether a value is written so; a date may be with its time of day or without."""
-    if isinstance(value, str):
-        both = (seconds_in([text]), seconds_in([value])) if field.temporal else (None, None)
-        return text == value if both[0] is None or both[1] is None else bool(both[0][0][0] == both[1][0][0])
-    number = float(text) if NUMBER.fullmatch(text) else None
-    return number == value or (isinstance(value, bool) and text.lower() == str(value).lower())
+def _labels_by_key(field: Field) -> dict[str | float, Value]:
+    """The values of a column by all that they may be written as; where two are written alike, the first."""
+    found: dict[str | float, Value] = {}
+    for label in _labels(field):
+        keys = _keys(label, field) if isinstance(label, str) else [float(label)]
+        for key in [*keys, *([str(label).lower()] if isinstance(label, bool) else [])]:
+            found.setdefault(key, label)
+    return found
+
+
+def _keys(text: str, field: Field) -> list[str | float]:
+    """What a text may stand for: a date with its time of day or without, a number, a truth value, itself."""
+    if field.temporal:
+        seconds = seconds_in([text])
+        return [text] if seconds is None else [float(seconds[0][0])]
+    if field.dtype == "text":
+        return [text]
+    return [*([float(text)] if NUMBER.fullmatch(text) else []), *([text.lower()] if field.dtype == "bool" else [])]
 
 
 def _suggestion(name: str, names: Sequence[str]) -> str:
+    name = name[:100]
     lower = {each.lower(): each for each in reversed(names)}
     close = [lower[each] for each in difflib.get_close_matches(name.lower(), list(lower), n=3)]
     if close:
@@ -345,5 +377,5 @@ def _known(field: Field, near: str | None = None) -> str:
     labels = _labels(field)
     shown = ", ".join(map(written_value, labels[:20])) + (", ..." if len(labels) > 20 else "")
     texts = {str(label).lower(): label for label in labels}
-    close = [] if near is None else difflib.get_close_matches(near.lower(), list(texts), n=1)
+    close = [] if near is None else difflib.get_close_matches(near[:100].lower(), list(texts), n=1)
     return (f"did you mean {written_value(texts[close[0]])}? " if close else "") + f"its values are {shown}"

@@ -27,10 +27,11 @@ __all__ = ["MISSING", "draw_within", "log_mass"]
 MISSING = sys.float_info.max
 
 
-def log_mass(kind: Column, units: Tensor, low: float, high: float) -> Tensor:
+def log_mass(kind: Column, units: Tensor, low: float | Tensor, high: float | Tensor) -> Tensor:
     """The log probability of the values of a column of numbers from ``low`` up to, but without, ``high``.
 
-    They are values of the table; where there are steps, they lie between two of them. Shapes: (..., outputs) to (...).
+    They are values of the table; where there are steps, they lie between two of them. Both may be tensors, of a shape
+    that goes with that of the answer. Shapes: (..., outputs) to (...).
 
     Example:
         >>> kind = Numeric(location=170, scale=10, step=1)
@@ -42,24 +43,24 @@ def log_mass(kind: Column, units: Tensor, low: float, high: float) -> Tensor:
     """
     if isinstance(kind, Spiked):
         shares, rest = kind._parts(units)
-        inside = [number for number, spike in enumerate(kind.spikes) if low <= min(spike, MISSING) < high]
-        parts = [shares[..., number] for number in inside] + [shares[..., -1] + log_mass(kind.rest, rest, low, high)]
-        return torch.stack(parts, dim=-1).logsumexp(dim=-1)
+        log_rest = (shares[..., -1] + log_mass(kind.rest, rest, low, high)).unsqueeze(-1)
+        points = shares[..., :-1].where(_spikes_inside(kind, low, high, units), -math.inf)
+        return torch.cat([points.expand(*log_rest.shape[:-1], -1), log_rest], dim=-1).logsumexp(dim=-1)
     assert isinstance(kind, Numeric)
     weight, _, _, _, _, log_share, log_all = _between(kind, units, low, high)
     return (weight + log_share).logsumexp(dim=-1) - log_all
 
 
-def draw_within(kind: Column, units: Tensor, low: float, high: float, uniform: Tensor) -> Tensor:
+def draw_within(kind: Column, units: Tensor, low: float | Tensor, high: float | Tensor, uniform: Tensor) -> Tensor:
     """Values from what lies between two, as the kind works on them, by uniform random numbers.
 
     Shapes: (..., outputs), (...) to (...).
     """
     if isinstance(kind, Spiked):
         shares, rest = kind._parts(units)
-        inside = torch.tensor([low <= min(spike, MISSING) < high for spike in kind.spikes], device=units.device)
         log_rest = shares[..., -1:] + log_mass(kind.rest, rest, low, high).unsqueeze(-1)
-        weight = torch.cat([shares[..., :-1].masked_fill(~inside, -math.inf), log_rest], dim=-1)
+        points = shares[..., :-1].where(_spikes_inside(kind, low, high, units), -math.inf)
+        weight = torch.cat([points, log_rest], dim=-1)
         chosen, within = choose(weight, uniform)
         beside = kind._from_rest(draw_within(kind.rest, rest, low, high, within))
         return torch.where(chosen < kind.count, ((chosen + 1) * CODE).to(beside.dtype), beside)
@@ -72,6 +73,13 @@ def draw_within(kind: Column, units: Tensor, low: float, high: float, uniform: T
     below = torch.logaddexp(F.logsigmoid((begin - mean) / scale), within.log() + log_share)
     above = torch.logaddexp(F.logsigmoid((mean - end) / scale), torch.log1p(-within) + log_share)
     return kind._on_steps((mean + scale * (below - above)).clamp(begin, end))
+
+
+def _spikes_inside(kind: Spiked, low: float | Tensor, high: float | Tensor, units: Tensor) -> Tensor:
+    """Which points lie between two values. Shape: (..., points)."""
+    low, high = (torch.as_tensor(end, dtype=torch.float64).unsqueeze(-1) for end in (low, high))
+    spikes = torch.tensor([min(spike, MISSING) for spike in kind.spikes], dtype=torch.float64)
+    return ((low <= spikes) & (spikes < high)).to(units.device)
 
 
 def choose(log_weight: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,19 +97,20 @@ def choose(log_weight: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
     return chosen.squeeze(-1), ((uniform - above) / share + 1).clamp(0, 1)
 
 
-def _between(kind: Numeric, units: Tensor, low: float, high: float) -> tuple[Tensor, ...]:
+def _between(kind: Numeric, units: Tensor, low: float | Tensor, high: float | Tensor) -> tuple[Tensor, ...]:
     """The components, the limits as the kind works on them, and in logarithms what each component has between them.
 
     The last is what the whole mixture has, which is 1 unless it is cut off at a least value. All but the limits and the
     last are (..., components).
     """
     weight, mean, scale = kind._components(units)
-    ends = kind.inner(torch.tensor([low, high], dtype=torch.float64)).to(units)
+    ends = kind.inner(torch.stack([torch.as_tensor(end, dtype=torch.float64) for end in (low, high)])).to(units)
     log_all = torch.zeros_like(weight[..., 0])
     if kind._bounded:
         edge = kind._edge(units)
         ends = torch.maximum(ends, edge)
         log_all = (weight + F.logsigmoid((mean - edge) / scale)).logsumexp(dim=-1)
     begin, end = ends
-    parts = F.logsigmoid((end - mean) / scale) + F.logsigmoid((mean - begin) / scale)
-    return weight, mean, scale, begin, end, parts + (-torch.expm1((begin - end) / scale)).log(), log_all
+    first, last = begin.unsqueeze(-1), end.unsqueeze(-1)
+    parts = F.logsigmoid((last - mean) / scale) + F.logsigmoid((mean - first) / scale)
+    return weight, mean, scale, begin, end, parts + (-torch.expm1((first - last) / scale)).log(), log_all

@@ -27,11 +27,12 @@ from made.columns import Column
 from made.conditions import Condition, Not, Query
 from made.errors import QuestionError
 from made.field import Field
+from made.hints import argument
 from made.language import parse
 from made.likelihood import log_prob
 from made.network import Network
 from made.prediction import predict
-from made.progressive import Cells, Estimate, impossible
+from made.progressive import MOST_CELLS, Cells, Estimate, impossible
 from made.regions import Box, Boxes, boxes_of, columns_of, common, everything, is_discrete, is_points, values_in
 
 __all__ = ["Probability", "probability"]
@@ -113,7 +114,7 @@ def probability(
         generator: the random numbers of an estimate.
     """
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
-        raise ValueError(f"'samples' should be a whole number, at least 2, not {samples!r}.")
+        raise ValueError(f"{argument('samples')} should be a whole number, at least 2, not {samples!r}.")
     query = parse(question, fields) if isinstance(question, str) else question
     kinds = list(network.columns)
     given, points = _possible(boxes_of(query.given, fields, kinds), kinds, query)
@@ -253,12 +254,16 @@ class _Exact:
         if second:
             total += self._log_prob(rows, first or None, numbers)
         if last is not None:
-            total += self._log_area(rows, last, boxes, list(states.values()), numbers)
+            cells = Cells(last, self.kinds[last], boxes)
+            if len(cells) * len(rows) * len(numbers) > MOST_CELLS:
+                return None
+            total += self._log_area(rows, last, cells, list(states.values()), numbers)
         return total.logsumexp(0).item(), len(states)
 
     def _states(self, boxes: Boxes, columns: list[int]) -> dict[tuple[float, ...], list[int]] | None:
         """The values of some columns that boxes allow, and which boxes those are."""
         states: dict[tuple[float, ...], list[int]] = {}
+        looked_at = 0
         for number, box in enumerate(boxes):
             found = [values_in(box.get(d, everything(self.kinds[d])), self.kinds[d], self.most) for d in columns]
             values = [each for each in found if each is not None]
@@ -266,7 +271,8 @@ class _Exact:
                 return None
             for state in product(*values):
                 states.setdefault(state, []).append(number)
-            if len(states) > self.most:
+            looked_at += math.prod(map(len, values))
+            if len(states) > self.most or looked_at > 10 * self.most:
                 return None
         return states
 
@@ -281,12 +287,11 @@ class _Exact:
         self,
         rows: NDArray[np.float64],
         last: int,
-        boxes: Boxes,
+        cells: Cells,
         which: list[list[int]],
         numbers: list[int],
     ) -> Tensor:
         """log P that the last column is in the boxes that a row is in, given the row."""
-        cells = Cells(last, self.kinds[last], boxes)
         allowed = torch.stack([cells.flags[numbers_of].any(dim=0) for numbers_of in which])
         answers = []
         for part in torch.arange(len(rows)).split(1000):

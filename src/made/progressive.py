@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -21,16 +21,19 @@ from torch import Tensor
 from made.columns import Column
 from made.connectivity import Connectivity
 from made.errors import QuestionError
+from made.hints import argument
 from made.likelihood import passes, way
 from made.mass import choose, draw_within, log_mass
 from made.network import Network
 from made.plan import Plan
-from made.regions import Boxes, columns_of, contains, everything, is_discrete, is_points, values_in
+from made.regions import Boxes, Region, columns_of, everything, is_discrete, is_points, values_in
 from made.sampling import complete
 
 __all__ = ["Cells", "Estimate", "Paths", "impossible"]
 
 ROWS = 1000  # in a pass
+NUMBERS = 2**18  # output units of as many rows and cells as are worked on at once
+MOST_CELLS = 2**22  # of all paths together, in one column
 
 
 class Cells:
@@ -44,7 +47,7 @@ class Cells:
         boxes: the boxes, at least one.
 
     Attributes:
-        bounds: the low and the high end of each cell.
+        low, high: the ends of each cell that a box has.
         flags: which cells each box has, (boxes, cells).
     """
 
@@ -55,36 +58,48 @@ class Cells:
         ends = {least, most, *(end for region in regions for interval in region for end in interval)}
         if self.discrete:
             ends = {code - 0.5 for code in range(round(most + 1.5))}
-        self.bounds = list(pairwise(sorted(ends)))
-        self.flags = torch.tensor([[contains(region, low) for low, _ in self.bounds] for region in regions])
+        bounds = torch.tensor(sorted(ends), dtype=torch.float64)
+        flags = torch.stack([_inside(region, bounds[:-1]) for region in regions])
+        used = flags.any(dim=0)
+        self.low, self.high, self.flags = bounds[:-1][used], bounds[1:][used], flags[:, used]
         # What is given of a real number may be a single one: its density counts then, the same for all that is asked.
         self.points = all(is_points(region, kind) for region in regions)
+
+    def __len__(self) -> int:
+        return len(self.low)
 
     def log_mass(self, units: Tensor) -> Tensor:
         """The log probability of each cell. Shapes: (..., outputs) to (..., cells)."""
         units = units.double()
         if self.discrete or self.points:
-            values = [self._value(cell, units) for cell in range(len(self.bounds))]
+            values = [self._value(cell, units) for cell in range(len(self))]
             return torch.stack([self.kind.log_prob(units, value.expand(units.shape[:-1])) for value in values], dim=-1)
-        return torch.stack([log_mass(self.kind, units, low, high) for low, high in self.bounds], dim=-1)
+        some = max(1, NUMBERS // max(1, units.numel()))
+        parts = zip(self.low.split(some), self.high.split(some), strict=True)
+        return torch.cat([log_mass(self.kind, units.unsqueeze(-2), low, high) for low, high in parts], dim=-1)
 
     def draw(self, units: Tensor, cells: Tensor, uniform: Tensor) -> Tensor:
         """A value from within one cell of each row. Shapes: (rows, outputs), (rows), (rows) to (rows)."""
-        units, values = units.double(), torch.empty_like(uniform)
-        for cell in cells.unique().tolist():
-            which = cells == cell
-            if self.discrete or self.points:
-                values[which] = self._value(cell, units)
-            else:
-                low, high = self.bounds[cell]
-                values[which] = draw_within(self.kind, units[which], low, high, uniform[which])
-        return values
+        units = units.double()
+        if self.discrete or self.points:
+            known = torch.stack([self._value(cell, units) for cell in range(len(self))])
+            return known.to(uniform.dtype).index_select(0, cells)
+        places = cells.cpu()
+        return draw_within(self.kind, units, self.low[places], self.high[places], uniform)
 
     def _value(self, cell: int, like: Tensor) -> Tensor:
         """The only value of a cell, as the kind works on it."""
-        low = self.bounds[cell][0]
+        low = self.low[cell].item()
         value = torch.tensor(low + 0.5 if self.discrete else max(low, -1e300), dtype=torch.float64)
         return self.kind.inner(value).to(like.device)
+
+
+def _inside(region: Region, values: Tensor) -> Tensor:
+    """Whether values are in a region. Shapes: (values) to (values)."""
+    low, high = torch.tensor(region, dtype=torch.float64).t()
+    place = torch.searchsorted(low.contiguous(), values, right=True) - 1
+    inside: Tensor = (place >= 0) & (values < high[place.clamp(min=0)])
+    return inside
 
 
 class Paths:
@@ -112,6 +127,13 @@ class Paths:
         """From here on paths are to end in these boxes, in whose regions all that is known is; weights begin anew."""
         kinds = self.network.columns
         self._boxes, self._cells = boxes, {d: Cells(d, kinds[d], boxes) for d in columns_of(boxes)}
+        for d, cells in self._cells.items():
+            if len(cells) * len(self.values) > MOST_CELLS:
+                raise QuestionError(
+                    f"the values of '{kinds.names[d]}' fall into {len(cells):,} ranges, and an estimate by "
+                    f"{len(self.values):,} paths takes {MOST_CELLS // len(self.values):,} at most: ask for less at "
+                    f"once, or take fewer {argument('samples')}."
+                )
         self._alive = torch.ones(len(self.values), len(boxes), dtype=torch.bool, device=self.values.device)
         self.log_weight = torch.zeros_like(self.log_weight)
 

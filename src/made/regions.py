@@ -8,6 +8,7 @@ column in steps likewise; of real numbers, "up to v, v too" ends at the float af
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -39,6 +40,8 @@ Box: TypeAlias = Mapping[int, Region]
 Boxes: TypeAlias = list[dict[int, Region]]
 
 MOST_BOXES = 1000
+# Steps of putting boxes together, an interval looked at being one: about as many as take a few seconds.
+MOST_STEPS = 3_000_000
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     "=": lambda a, b: a == b,
     "<": lambda a, b: a < b,
@@ -76,18 +79,19 @@ def _steps(kind: Column) -> tuple[float, float]:
 
 def contains(region: Region, value: float) -> bool:
     """Whether a value is in the region."""
-    return any(low <= value < high for low, high in region)
+    place = bisect_right(region, (value, math.inf)) - 1
+    return place >= 0 and region[place][0] <= value < region[place][1]
 
 
-def union(first: Region, second: Region) -> Region:
-    """What is in one region or the other.
+def union(*regions: Region) -> Region:
+    """What is in at least one of some regions.
 
     Example:
         >>> union(((0.0, 1.0), (4.0, 5.0)), ((1.0, 2.0),))
         ((0.0, 2.0), (4.0, 5.0))
     """
     joined: list[tuple[float, float]] = []
-    for low, high in sorted(first + second):
+    for low, high in sorted(interval for region in regions for interval in region):
         if joined and low <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
         else:
@@ -96,9 +100,23 @@ def union(first: Region, second: Region) -> Region:
 
 
 def intersect(first: Region, second: Region) -> Region:
-    """What is in both regions."""
-    pairs = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
-    return tuple(sorted((low, high) for low, high in pairs if low < high))
+    """What is in both regions.
+
+    Example:
+        >>> intersect(((0.0, 2.0), (4.0, 6.0)), ((1.0, 5.0),))
+        ((1.0, 2.0), (4.0, 5.0))
+    """
+    shared: list[tuple[float, float]] = []
+    one = other = 0
+    while one < len(first) and other < len(second):
+        low, high = max(first[one][0], second[other][0]), min(first[one][1], second[other][1])
+        if low < high:
+            shared.append((low, high))
+        if first[one][1] < second[other][1]:
+            one += 1
+        else:
+            other += 1
+    return tuple(shared)
 
 
 def complement(region: Region, kind: Column) -> Region:
@@ -159,25 +177,7 @@ def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequen
         {0: ((-0.5, 0.5),)}
         {1: ((-inf, 29.5),), 0: ((0.5, 1.5),)}
     """
-    if condition is None:
-        return [{}]
-    places = {field.name: (d, field) for d, field in enumerate(fields)}
-
-    def reduce(part: Condition, contrary: bool) -> Boxes:
-        if isinstance(part, Not):
-            return reduce(part.part, not contrary)
-        if isinstance(part, (And, Or)):
-            result = reduce(part.parts[0], contrary)
-            join = common if isinstance(part, And) != contrary else _either
-            for each in part.parts[1:]:
-                result = _plain(_merged(join(result, reduce(each, contrary), kinds)), kinds)
-            return result
-        d, field = places[part.column]
-        region = _region(part, field, kinds[d])
-        region = complement(region, kinds[d]) if contrary else region
-        return _plain([{d: region}], kinds)
-
-    return reduce(condition, False)
+    return [{}] if condition is None else _Algebra(kinds, fields).boxes(condition, False)
 
 
 def columns_of(boxes: Boxes) -> list[int]:
@@ -187,37 +187,113 @@ def columns_of(boxes: Boxes) -> list[int]:
 
 def common(first: Boxes, second: Boxes, kinds: Sequence[Column]) -> Boxes:
     """What is in both unions of boxes."""
-    joined = []
-    for one in first:
-        for other in second:
-            joined.append(_both(one, other))
-            _check(joined)
-    return _plain(joined, kinds)
+    return _few(_Algebra(kinds).both(first, second))
 
 
-def _either(first: Boxes, second: Boxes, kinds: Sequence[Column]) -> Boxes:
-    """What is in one union of boxes or the other, still disjoint: of the second, what the first does not have."""
-    rest = second
-    for taken in first:
-        rest = [piece for box in rest for piece in _without(box, taken, kinds)]
-        _check([*first, *rest])
-    return [*first, *rest]
+class _Algebra:
+    """Unions of boxes, put together in a bounded number of steps.
 
+    Arguments:
+        kinds: the columns, as the network has them.
+        fields: the columns, as conditions have them.
+    """
 
-def _both(one: Box, other: Box) -> dict[int, Region]:
-    shared = {d: intersect(one[d], other[d]) for d in one if d in other}
-    return {**one, **other, **shared}
+    def __init__(self, kinds: Sequence[Column], fields: Sequence[Field] = ()) -> None:
+        self.kinds, self.steps = kinds, 0
+        self.places = {field.name: (d, field) for d, field in enumerate(fields)}
 
+    def boxes(self, part: Condition, contrary: bool) -> Boxes:
+        """The disjoint boxes of a condition, or of its contrary."""
+        if isinstance(part, Not):
+            return self.boxes(part.part, not contrary)
+        if isinstance(part, (And, Or)):
+            parts = [self.boxes(each, contrary) for each in part.parts]
+            return self._all(parts) if isinstance(part, And) != contrary else self._any(parts)
+        d, field = self.places[part.column]
+        region = _region(part, field, self.kinds[d])
+        region = complement(region, self.kinds[d]) if contrary else region
+        return _plain([{d: region}], self.kinds)
 
-def _without(box: dict[int, Region], taken: Box, kinds: Sequence[Column]) -> Boxes:
-    """A box less another: a piece for each column, in which the columns before agree with what is taken."""
-    if any(not intersect(box[d], taken[d]) for d in taken if d in box):
-        return [box]
-    pieces, agreeing = [], dict(box)
-    for d, region in taken.items():
-        pieces.append({**agreeing, d: intersect(agreeing.get(d, everything(kinds[d])), complement(region, kinds[d]))})
-        agreeing = _both(agreeing, {d: region})
-    return _plain(pieces, kinds)
+    def _all(self, parts: Sequence[Boxes]) -> Boxes:
+        """What is in all of some unions of boxes. What says one thing of one column is put together first."""
+        excluded: dict[int, list[Region]] = {}
+        rest = []
+        for boxes in parts:
+            if len(boxes) == 1 and len(boxes[0]) == 1:
+                ((d, region),) = boxes[0].items()
+                excluded.setdefault(d, []).append(complement(region, self.kinds[d]))
+            else:
+                rest.append(boxes)
+        regions = {d: complement(union(*each), self.kinds[d]) for d, each in excluded.items()}
+        result = _plain([regions], self.kinds)
+        for boxes in rest:
+            result = self._fewer(self.both(result, boxes))
+        return _few(result)
+
+    def _any(self, parts: Sequence[Boxes]) -> Boxes:
+        """What is in at least one of some unions of boxes. Boxes that differ in one column only are one box first."""
+        every = self._merge([box for boxes in parts for box in boxes])
+        if {} in every:
+            return [{}]
+        result: Boxes = []
+        for box in every:
+            result = self._fewer(self._either(result, box))
+        return _few(self._merge(result))
+
+    def _merge(self, boxes: Boxes) -> Boxes:
+        if len(boxes) < 2:
+            return boxes
+        width = len(columns_of(boxes))
+        self._spend(sum(width + len(region) for box in boxes for region in box.values()))
+        return _plain(_merged(boxes), self.kinds)
+
+    def _fewer(self, boxes: Boxes) -> Boxes:
+        return _few(self._merge(boxes)) if len(boxes) > MOST_BOXES else boxes
+
+    def both(self, first: Boxes, second: Boxes) -> Boxes:
+        """What is in both unions of boxes."""
+        joined: Boxes = []
+        for one in first:
+            for other in second:
+                self._spend(4)
+                box = self._both(one, other)
+                joined += [box] if all(box.values()) else []
+            joined = self._fewer(joined)
+        return self._merge(_plain(joined, self.kinds))
+
+    def _either(self, first: Boxes, box: dict[int, Region]) -> Boxes:
+        """What is in a union of boxes or in one box more, still disjoint: of that one, what the others do not have."""
+        rest = [box]
+        for taken in first:
+            rest = [piece for each in rest for piece in self._without(each, taken)]
+        return [*first, *rest]
+
+    def _both(self, one: Box, other: Box) -> dict[int, Region]:
+        shared = {d: self._intersect(one[d], other[d]) for d in one if d in other}
+        return {**one, **other, **shared}
+
+    def _without(self, box: dict[int, Region], taken: Box) -> Boxes:
+        """A box less another: a piece for each column, in which the columns before agree with what is taken."""
+        if any(not self._intersect(box[d], taken[d]) for d in taken if d in box):
+            return [box]
+        pieces, agreeing = [], dict(box)
+        for d, region in taken.items():
+            kind = self.kinds[d]
+            outside = self._intersect(agreeing.get(d, everything(kind)), complement(region, kind))
+            pieces.append({**agreeing, d: outside})
+            agreeing = self._both(agreeing, {d: region})
+        return _plain(pieces, self.kinds)
+
+    def _intersect(self, first: Region, second: Region) -> Region:
+        self._spend(4 + len(first) + len(second))
+        return intersect(first, second)
+
+    def _spend(self, steps: int) -> None:
+        self.steps += steps
+        if self.steps > MOST_STEPS:
+            raise QuestionError(
+                f"the condition takes more than {MOST_STEPS:,} steps to be taken apart: ask for less at once."
+            )
 
 
 def _plain(boxes: Iterable[dict[int, Region]], kinds: Sequence[Column]) -> Boxes:
@@ -228,27 +304,26 @@ def _plain(boxes: Iterable[dict[int, Region]], kinds: Sequence[Column]) -> Boxes
 
 
 def _merged(boxes: Boxes) -> Boxes:
-    """Boxes that differ in one column only are one box."""
-    if len(boxes) < 2:
-        return boxes
+    """Boxes, disjoint or not, that differ in one column only are one box."""
     for d in columns_of(boxes):
-        alike: dict[tuple[tuple[int, Region], ...], list[dict[int, Region]]] = {}
+        alike: dict[tuple[object, ...], list[dict[int, Region]]] = {}
         for box in boxes:
-            alike.setdefault(tuple(sorted((c, region) for c, region in box.items() if c != d)), []).append(box)
+            alike.setdefault((d in box, *sorted((c, region) for c, region in box.items() if c != d)), []).append(box)
         boxes = []
         for group in alike.values():
             merged = dict(group[0])
-            for other in group[1:]:
-                merged[d] = union(merged[d], other[d])
+            if len(group) > 1 and d in merged:
+                merged[d] = union(*(each[d] for each in group))
             boxes.append(merged)
     return boxes
 
 
-def _check(boxes: Sequence[object]) -> None:
+def _few(boxes: Boxes) -> Boxes:
     if len(boxes) > MOST_BOXES:
         raise QuestionError(
             f"the condition falls into more than {MOST_BOXES} parts that exclude each other: ask for less at once."
         )
+    return boxes
 
 
 def _region(part: Comparison | Membership | Range | Missing, field: Field, kind: Column) -> Region:
@@ -260,17 +335,11 @@ def _region(part: Comparison | Membership | Range | Missing, field: Field, kind:
         low = _region(Comparison(part.column, part.low_operator.replace("<", ">"), part.low), field, kind)
         return intersect(low, _region(Comparison(part.column, part.high_operator, part.high), field, kind))
     if isinstance(part, Membership):
-        region: Region = ()
-        for value in part.values:
-            region = union(region, _region(Comparison(part.column, "=", value), field, kind))
-        return region
+        return union(*(_region(Comparison(part.column, "=", value), field, kind) for value in part.values))
     if part.operator == "!=":
         return complement(_region(Comparison(part.column, "=", part.value), field, kind), kind)
     if is_discrete(kind):
-        region = ()
-        for code in _codes(part, field):
-            region = union(region, ((code - 0.5, code + 0.5),))
-        return region
+        return union(tuple((code - 0.5, code + 0.5) for code in _codes(part, field)))
     before, after = _ends(_number(part.value, field), kind)
     most = MISSING if isinstance(kind, Spiked) and math.inf in kind.spikes else math.inf
     least, greatest = {
