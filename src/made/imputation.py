@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from made.blocks import blocks
 from made.prediction import Ensemble, Prediction, predictions, sizes
 from made.question import Question
-from made.sampling import sample
+from made.sampling import check_temperature, sample
 
 __all__ = ["Uncertainty", "draw", "fill", "uncertainty"]
 
@@ -58,6 +58,7 @@ def draw(
     one_by_one: bool = False,
 ) -> NDArray[np.float64]:
     """Rows with NaN drawn. Rows that lack many different things share one ordering, for speed (``one_by_one``)."""
+    check_temperature(temperature)  # also where there is nothing to draw
     network, drawn = ensemble.network, known.copy()
     apart = one_by_one and network.connectivities.any_order
     for block in blocks(len(known)):

@@ -18,12 +18,16 @@ from torch import Tensor
 
 from made import walk
 from made.columns import Rows
+from made.errors import QuestionError
+from made.hints import argument
 from made.likelihood import check_segments, log_prob, one_by_one, order_of, passes, require_prefixes, way
 from made.network import ACTIVATIONS, Network
 from made.plan import SortedPlan
 from made.question import Question, arrangements
 
-__all__ = ["sample"]
+__all__ = ["check_temperature", "sample"]
+
+TEMPERATURES = (1e-3, 1e3)
 
 
 def sample(
@@ -51,7 +55,7 @@ def sample(
         most_likely: instead of drawing, take the most likely value of each column in turn; of the rows that this gives
             under each mask, the one that the ensemble finds most likely is kept.
         temperature: below 1 draws nearer to the most likely values, above 1 farther from them: each conditional is
-            sharpened or flattened, so that 1 is the only value that draws from the model.
+            sharpened or flattened, so that 1 is the only value that draws from the model. From 0.001 to 1000.
         segments, asked_last: see :func:`made.log_prob`.
         generator: random numbers, or a seed for them.
         batch_size: the number of rows drawn together.
@@ -68,10 +72,7 @@ def sample(
     if batch_size < 1:
         raise ValueError(f"'batch_size' should be at least 1, not {batch_size}.")
     check_segments(network, segments)
-    if not 0 < temperature < float("inf"):
-        raise ValueError(
-            f"'temperature' should be above 0, not {temperature}; for no chance at all, use 'most_likely'."
-        )
+    check_temperature(temperature)
     if count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
         raise ValueError(f"'count' should be a whole number, at least 0, not {count!r}; rows to complete are 'known'.")
     if known is None:
@@ -102,6 +103,17 @@ def sample(
         noise = None if most_likely else uniform
         filled = complete(network, rows, chosen, noise, asked_last, batch_size, temperature, segments)
         return network.columns.outer(filled)
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse a temperature at which output units would leave the range of their floating-point numbers."""
+    low, high = TEMPERATURES
+    real = isinstance(temperature, (int, float, np.integer, np.floating)) and not isinstance(temperature, bool)
+    if not real or not low <= temperature <= high:
+        raise QuestionError(
+            f"{argument('temperature')} should be above 0, from {low:g} to {high:g}, not {temperature!r}: 1 draws from "
+            "the model, and the lowest hardly leaves the most likely values."
+        )
 
 
 def _question(rows: Tensor, known: Tensor) -> Question:
