@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from made.display import visible
 from made.facts import KINDS
 from made.schema import Schema
 from made.state import Epoch
@@ -70,14 +73,22 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
         "$ made sample FOLDER -n 10",
         "```",
         "",
-        f"Written by made {config['made']}. `config.json` has everything that it was made with.",
+        f"Written by made {_cell(config['made'])}. `config.json` has everything that it was made with.",
         "",
     ]
     return "\n".join(lines)
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    r"""Text of unknown origin as it is, in a cell of a Markdown table: no markup, no HTML, nothing for a terminal.
+
+    Example:
+        >>> print(_cell("<b>|_a_b`"))
+        &lt;b&gt;\|\_a_b\`
+    """
+    shown = html.escape(visible(text), quote=False)
+    # An underscore between letters is no emphasis.
+    return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", shown)
 
 
 def _number(value: float | int | None) -> str:

@@ -103,8 +103,7 @@ class _Parser:
                 f"the question has {len(text):,} characters, and {MOST_CHARACTERS:,} are the most that are read: ask "
                 "for less at once."
             )
-        # One place for each character, so that the mark below is where it should be.
-        self.text = re.sub(r"\s", " ", text)
+        self.text = text
         self.fields = {field.name: field for field in fields}
         self.labels: dict[str, dict[str | float, Value]] = {}
         self.tokens, self.place, self.nested = self._tokens(), 0, 0
@@ -123,7 +122,7 @@ class _Parser:
                     text = SAME_OPERATOR.get(text, text)
                 tokens.append(_Token(kind, text, place, found.end()))
                 place = found.end()
-            elif character == " ":
+            elif character.isspace():
                 place += 1
             elif character in "'\"`":
                 self.fail(f"this quote is not closed: expected another {character}", place)
@@ -135,10 +134,11 @@ class _Parser:
 
     def fail(self, said: str, begin: int, end: int | None = None) -> NoReturn:
         """Refuse the question, with the place marked."""
-        text = visible(self.text.rstrip())
-        # What is made visible is longer than it was.
-        end = len(visible(self.text[: begin + 1 if end is None else end]))
-        begin = len(visible(self.text[:begin]))
+        # On one line; what is made visible is longer than it was.
+        line = re.sub(r"\s", " ", self.text)
+        text = visible(line.rstrip())
+        end = len(visible(line[: begin + 1 if end is None else end]))
+        begin = len(visible(line[:begin]))
         if len(text) > 4 * SHOWN:
             cut = max(0, begin - SHOWN)
             begin, end = begin - cut + 4 * bool(cut), min(end, begin + SHOWN) - cut + 4 * bool(cut)
@@ -217,9 +217,7 @@ class _Parser:
             self.place += 1
             value = self.value(field, token)
             if self.now.kind == "operator":
-                self.fail_at(
-                    self.now, f"join two comparisons by 'and', or put {written_name(field.name)} in the middle"
-                )
+                self.fail_at(self.now, f"join two comparisons by 'and', or put {_name(field.name)} in the middle")
             return Comparison(field.name, token.text, value)
         if self.took("is"):
             return self.missing(field, token)
@@ -234,7 +232,7 @@ class _Parser:
             condition = Range(low, "<=", field.name, "<=", self.value(field, between))
         else:
             wanted = "'in' or 'between'" if contrary else "=, !=, <, <=, >, >=, 'in' or 'between'"
-            self.fail_at(self.now, f"expected {wanted} after {written_name(field.name)}, found {self.now.shown}")
+            self.fail_at(self.now, f"expected {wanted} after {_name(field.name)}, found {self.now.shown}")
         return Not(condition) if contrary else condition
 
     def starts_with_value(self) -> bool:
@@ -270,7 +268,7 @@ class _Parser:
             self.fail_at(token, "'is' is for 'is missing' only: write = for 'is'")
         if not field.missing:
             self.fail(
-                f"that {written_name(field.name)} is missing has no probability: the model leaves out what is not "
+                f"that {_name(field.name)} is missing has no probability: the model leaves out what is not "
                 "observed; a column that is not mentioned may have any value",
                 token.begin,
                 last.end,
@@ -306,10 +304,10 @@ class _Parser:
         """A token as a value of the column, compared by an operator, or by being one of a list."""
         if token.kind not in ("word", "text", "quoted") or token.keyword:
             quoted = f"; as a value, it is written '{token.text}'" if token.keyword else ""
-            self.fail_at(token, f"expected a value of {written_name(field.name)}, found {token.shown}{quoted}")
+            self.fail_at(token, f"expected a value of {_name(field.name)}, found {token.shown}{quoted}")
         by_order = operator is not None and operator.text not in ("=", "!=")
         if operator is not None and by_order and field.dtype in ("text", "bool") and not field.ordered:
-            self.fail_at(operator, f"{written_name(field.name)} has no order, only =, != and in: {_known(field)}")
+            self.fail_at(operator, f"{_name(field.name)} has no order, only =, != and in: {_known(field)}")
         if field.kind in ("ordinal", "numeric") or (by_order and field.dtype != "text"):
             return self.number(field, token)
         written = str(self.number(field, token)) if field.temporal else token.text
@@ -318,7 +316,7 @@ class _Parser:
         known = self.labels[field.name]
         found = next((known[key] for key in _keys(written, field) if key in known), None)
         if found is None:
-            name = written_name(field.name)
+            name = _name(field.name)
             self.fail_at(token, f"{name} has no value {token.shown}: {_known(field, token.text)}")
         return found
 
@@ -326,13 +324,13 @@ class _Parser:
         """A number; where a column has dates, one of these, as it is written."""
         if field.temporal:
             if seconds_in([token.text]) is None:
-                name = written_name(field.name)
+                name = _name(field.name)
                 self.fail_at(token, f"expected a date such as 2024-03-01 for {name}, found {token.shown}")
             return token.text
         if not NUMBER.fullmatch(token.text):
-            other = f": {written_name(token.text)} is a column, and columns are compared with values only"
+            other = f": {_name(token.text)} is a column, and columns are compared with values only"
             other = other if token.text in self.fields and token.kind != "text" else ""
-            self.fail_at(token, f"expected a number for {written_name(field.name)}, found {token.shown}{other}")
+            self.fail_at(token, f"expected a number for {_name(field.name)}, found {token.shown}{other}")
         if math.isinf(float(token.text)):
             self.fail_at(token, "this number is too large")
         return float(token.text)
@@ -368,14 +366,24 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
     lower = {each.lower(): each for each in reversed(names)}
     close = [lower[each] for each in difflib.get_close_matches(name.lower(), list(lower), n=3)]
     if close:
-        return f"did you mean {' or '.join(map(written_name, close))}?"
-    return f"the columns are {', '.join(map(written_name, names[:20]))}{', ...' if len(names) > 20 else ''}"
+        return f"did you mean {' or '.join(map(_name, close))}?"
+    return f"the columns are {', '.join(map(_name, names[:20]))}{', ...' if len(names) > 20 else ''}"
 
 
 def _known(field: Field, near: str | None = None) -> str:
     """The values of a column, in words."""
     labels = _labels(field)
-    shown = ", ".join(map(written_value, labels[:20])) + (", ..." if len(labels) > 20 else "")
+    shown = ", ".join(map(_value, labels[:20])) + (", ..." if len(labels) > 20 else "")
     texts = {str(label).lower(): label for label in labels}
     close = [] if near is None else difflib.get_close_matches(near[:100].lower(), list(texts), n=1)
-    return (f"did you mean {written_value(texts[close[0]])}? " if close else "") + f"its values are {shown}"
+    return (f"did you mean {_value(texts[close[0]])}? " if close else "") + f"its values are {shown}"
+
+
+def _name(name: str) -> str:
+    """A column's name, for messages."""
+    return visible(written_name(name))
+
+
+def _value(value: Value) -> str:
+    """A value, for messages."""
+    return visible(written_value(value))

@@ -11,8 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, command, note, page_for, print_json, rows_for, say, usage, write_page
+from made.cli.common import (
+    DATA,
+    JSON,
+    QUIET,
+    cell,
+    command,
+    note,
+    page_for,
+    print_json,
+    rows_for,
+    say,
+    usage,
+    write_page,
+)
 from made.cli.process import signal_of
+from made.display import visible
 from made.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -153,7 +167,6 @@ def summary(results: Sequence[Result], setting: Setting, page: Path | None, fini
 def _show(results: Sequence[Result], setting: Setting) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     from made.comparison import decimals, ranked, sentences
@@ -161,7 +174,7 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
 
     order = ranked(results)
     places = decimals([each.ci95 for each in order])
-    title = f"Test NLL of {escape(setting.data)} in nats (lower is better)"
+    title = cell(f"Test NLL of {setting.data} in nats (lower is better)")
     table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("model", overflow="fold")
     table.add_column("NLL and 95 %\ninterval", justify="right", no_wrap=True)
@@ -170,13 +183,13 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for each in order:
         if each.error:
-            table.add_row(escape(each.name), "none", "")
+            table.add_row(cell(each.name), "none", "")
             continue
         speeds = (speed(each.rows_per_second), speed(each.samples_per_second) or "none")
         seconds = duration(each.seconds) + ("*" if each.stopped else "")
         nll = f"{shown(each, places)} ± {each.ci95:.{places}f}"
         size = f"{each.parameters:,}" if each.parameters else "not known"
-        table.add_row(escape(each.name), nll, each.known, seconds, *speeds, size)
+        table.add_row(cell(each.name), nll, each.known, seconds, *speeds, size)
     console = Console()
     # What is not a terminal, such as a file, has room for all of it.
     (console if console.is_terminal else Console(width=max(console.width, 120))).print(table)
@@ -299,6 +312,7 @@ def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], 
         yield lambda name, allowed: None, lambda result: note(line(result), quiet=not shown)
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     words = (TextColumn("{task.description}"), TimeElapsedColumn(), TextColumn("{task.fields[most]}"))
@@ -309,6 +323,6 @@ def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], 
             nonlocal begun
             begun += 1
             most = "" if allowed is None else f"of at most {int(allowed) // 60}:{int(allowed) % 60:02} to train"
-            progress.reset(task, description=f"{name} ({begun} of {count})", most=most)
+            progress.reset(task, description=escape(visible(f"{name} ({begun} of {count})")), most=most)
 
-        yield begin, lambda result: progress.console.print(line(result), highlight=False, markup=False)
+        yield begin, lambda result: progress.console.print(cell(line(result)), highlight=False)

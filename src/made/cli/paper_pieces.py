@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import fail, note, print_json
+from made.cli.common import cell, fail, note, print_json
 from made.cli.process import signal_of
 from made.errors import Interrupted
 
@@ -113,5 +113,6 @@ def show(rows: list[dict[str, Any]], as_json: bool) -> None:
         sign = SIGNS[each.get("kind") or "exact"]
         nll = [f"{sign}{each[name]:.2f}" for name in ("valid_nll", "test_nll")]
         cells = (*nll, f"± {each['ci95']:.2f}", str(each["masks"]))
-        shown.add_row(each["dataset"], each["row"], *cells, *([str(each["config"]["name"])] if named else []))
+        texts = [each["dataset"], each["row"], *cells, *([str(each["config"]["name"])] if named else [])]
+        shown.add_row(*map(cell, texts))
     Console().print(shown)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from made.cli.common import JSON, MODEL, QUIET, SEED, command, load, print_json, say, usage
+from made.display import visible
 from made.errors import DataError
 
 __all__ = ["ask"]
@@ -57,7 +58,7 @@ def ask(
         answer = made.probability(text, samples=SAMPLES if samples is None else samples)
         answers.append({**asdict(answer), "interval": list(answer.interval)})
         if not as_json:
-            say(str(answer))
+            say(visible(str(answer)))
     if as_json:
         print_json({"answers": answers})
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, command, note, print_json, rows_for, say
+from made.cli.common import DATA, JSON, QUIET, cell, command, note, print_json, rows_for, say
 from made.cli.fit import own_validation, parameters_in, read_toml, value_of
 from made.cli.process import signal_of
 from made.errors import Interrupted
@@ -136,7 +136,7 @@ def _show(tuned: Tuned, refit: str, quiet: bool) -> None:
     table.add_column("parameters")
     for trial in top:
         words = " ".join(f"{name}={_word(value)}" for name, value in trial.params.items())
-        table.add_row(str(trial.number), f"{trial.valid_nll:.3f}", str(trial.epochs), words)
+        table.add_row(str(trial.number), f"{trial.valid_nll:.3f}", str(trial.epochs), cell(words))
     Console().print(table)
     say(f"To train the best one: {refit}")
     if not (tuned.folder / "search.png").exists():
@@ -179,7 +179,7 @@ def _progress(before: Tuned | None, trials: int | None, shown: bool) -> Iterator
         task = progress.add_task("", total=total, completed=before.finished if before else 0)
 
         def report(trial: Trial) -> None:
-            progress.console.print(line(trial), highlight=False, markup=False)
+            progress.console.print(cell(line(trial)), highlight=False)
             progress.advance(task)
 
         yield report
