@@ -49,6 +49,7 @@ __all__ = [
     "read",
     "refused",
     "shapes",
+    "spreadsheet_safe",
     "standard_input",
     "suffix_of",
     "write",
@@ -56,6 +57,8 @@ __all__ = [
     "write_csv",
 ]
 
+# How text begins that a spreadsheet runs; the last four are the wide forms of the first.
+FORMULA = "\\A([=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
 _BLOCK = 1 << 26  # of a CSV file that is parsed at once; no row may be longer
 NULLS = csv.ConvertOptions().null_values  # what pyarrow takes for null: nothing, NA, NaN, null, ...
 # Times with fractions are nanoseconds to pyarrow, which have no room for a year such as 9999, and text if they fail.
@@ -316,6 +319,24 @@ def write_csv(table: pa.Table, handle: BinaryIO, *, header: bool = True) -> None
         separator = pa.scalar(",", pa.large_string())
         lines = pc.binary_join_element_wise(*columns, separator, null_handling="replace", null_replacement=null)
         handle.write("".join(f"{line}\n" for line in lines.to_pylist()).encode())
+
+
+def spreadsheet_safe(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before every text and name that a spreadsheet would take for a formula.
+
+    That is text that begins with =, +, -, @, a tab or the end of a line; numbers are as they were.
+
+    Example:
+        >>> spreadsheet_safe(pa.table({"=a": ["=1+1", "b", None]})).to_pydict()
+        {"'=a": ["'=1+1", 'b', None]}
+    """
+    columns = []
+    for column in table.columns:
+        plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if is_text(plain):
+            column = pc.replace_substring_regex(pc.cast(column, plain), FORMULA, r"'\1")
+        columns.append(column)
+    return pa.table(columns, names=[re.sub(FORMULA, r"'\1", name) for name in table.column_names])
 
 
 def as_text(column: pa.Array) -> pa.Array:

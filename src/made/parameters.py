@@ -80,7 +80,9 @@ TRAINING = {
 
 REST = {
     "columns": Parameter(
-        "auto", "columns", "Kinds of columns: auto, or name=binary|categorical|ordinal|numeric|real|drop,..."
+        "auto",
+        "columns",
+        "auto, or name=binary|categorical|ordinal|numeric|real|drop,...; an entry may be in double quotes.",
     ),
     "missing": Parameter("unobserved", "columns", "What is empty: unobserved, or category; or name=category,..."),
     "unseen": Parameter(

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, print_json, say
+from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, cell, command, load, print_json, say
 from made.cli.lists import columns
+from made.cli.pieces import SAFE_CSV
+from made.cli.skip import ON_ERROR, OnError, Sieve, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +67,7 @@ def score(
     data: DATA,
     out: OUT = None,
     given: GIVEN = None,
+    on_error: ON_ERROR = OnError.stop,
     masks: MASKS = None,
     seed: SEED = None,
     as_json: JSON = False,
@@ -74,13 +77,18 @@ def score(
     from made.cli.pieces import Output
 
     made = load(model, seed, masks, quiet)
-    parts = _log_prob(made, data, given, quiet)
+    sieve = Sieve(made, on_error)
+    parts = _log_prob(made, data, given, quiet, sieve)
     if as_json and out in (None, "-"):
-        print_json({"log_prob": [float(value) for log_p in parts for value in log_p]})
+        values = [float(value) for log_p in parts for value in log_p]
+        print_json({"log_prob": values} | sieve.facts())
         return
     with Output(out, as_json, quiet, names=["log_prob"]) as output:
         for log_p in parts:
             output.write(log_p.reshape(-1, 1))
+        output.facts = sieve.facts()
+    if not as_json:
+        sieve.note(quiet)
 
 
 @command
@@ -89,6 +97,8 @@ def explain(
     data: DATA,
     out: OUT = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the oddest rows to show.")] = 10,
+    on_error: ON_ERROR = OnError.stop,
+    safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
     seed: SEED = None,
     as_json: JSON = False,
@@ -100,22 +110,27 @@ def explain(
     """
     import numpy as np
 
-    from made.blocks import counted_from
     from made.cli.pieces import Output, pieces
 
     made = load(model, seed, masks, quiet)
-    names = list(made.model_.schema.names)
+    names, sieve = list(made.model_.schema.names), Sieve(made, on_error)
     if out is not None:
-        with Output(out, as_json, quiet, names=names) as output:
+        with Output(out, as_json, quiet, names=names, safe_csv=safe_csv) as output:
             for first, rows in pieces(data, made, quiet):
-                with counted_from(first):
-                    output.write(made.surprise(rows))
+                rows = sieve.settle(rows)
+                answers = sieve.answers(first, rows, made.surprise)
+                output.write(spread(answers or [(np.arange(0), made.surprise(sieve.blank(rows)))], len(rows), names))
+            output.facts = sieve.facts()
+        if not as_json:
+            sieve.note(quiet)
         return
     count, oddest = 0, _Oddest(top)
     for first, rows in pieces(data, made, quiet):
-        with counted_from(first):
-            oddest.meet(first, rows, -made.score_samples(rows).astype(np.float64))
+        rows = sieve.settle(rows)
+        for places, log_p in sieve.answers(first, rows, made.score_samples):
+            oddest.meet(first, rows, places, -log_p.astype(np.float64))
         count += len(rows)
+    count -= sieve.skipped
     found: list[dict[str, Any]] = []
     for row, nll, one in oddest.rows:
         surprise = made.surprise(one)
@@ -126,8 +141,9 @@ def explain(
         surprises = {names[d]: float(each[d]) for d in ranked}
         found.append({"row": row, "nll": nll, "surprise": surprises, "values": values})
     if as_json:
-        print_json({"rows": found})
+        print_json({"rows": found} | sieve.facts())
         return
+    sieve.note(quiet)
     from rich.console import Console
     from rich.table import Table
 
@@ -136,7 +152,7 @@ def explain(
         table.add_column(title, justify="left" if title == "what is odd" else "right")
     for fact in found:
         parts = [f"{name}={fact['values'][name]} ({value:.1f})" for name, value in list(fact["surprise"].items())[:4]]
-        table.add_row(str(fact["row"]), f"{fact['nll']:.2f}", ", ".join(parts))
+        table.add_row(str(fact["row"]), f"{fact['nll']:.2f}", cell(", ".join(parts)))
     Console().print(table)
 
 
@@ -187,24 +203,32 @@ class _Oddest:
         self.count = count
         self.rows: list[tuple[int, float, Any]] = []
 
-    def meet(self, first: int, rows: Any, nll: NDArray[Any]) -> None:
-        """Look at some rows more."""
-        for row in (-nll).argsort(kind="stable")[: self.count].tolist():
+    def meet(self, first: int, rows: Any, places: NDArray[Any], nll: NDArray[Any]) -> None:
+        """Look at some rows more: the NLLs of those at some places of a block."""
+        for index in (-nll).argsort(kind="stable")[: self.count].tolist():
+            row = int(places[index])
             # A copy, so that the rows around it are not kept.
             one = rows.take([row]) if hasattr(rows, "column_names") else rows[row : row + 1].copy()
-            self.rows.append((first + row, float(nll[row]), one))
+            self.rows.append((first + row, float(nll[index]), one))
         self.rows = sorted(self.rows, key=lambda each: (-each[1], each[0]))[: self.count]
 
 
-def _log_prob(made: MADE, data: str, given: str | None, quiet: bool) -> Iterator[NDArray[Any]]:
-    """log p of rows, block by block."""
-    from made.blocks import counted_from
+def _log_prob(
+    made: MADE, data: str, given: str | None, quiet: bool, sieve: Sieve | None = None
+) -> Iterator[NDArray[Any]]:
+    """log p of rows, block by block; NaN for those that are skipped."""
+    import numpy as np
+
     from made.cli.pieces import pieces
 
     names = _columns(given, made)
+    sieve = Sieve(made, OnError.stop) if sieve is None else sieve
     for first, rows in pieces(data, made, quiet):
-        with counted_from(first):
-            yield made.score_samples(rows, given=names)
+        rows = sieve.settle(rows)
+        log_p = np.full(len(rows), np.nan, dtype=made.dtype)
+        for places, values in sieve.answers(first, rows, lambda some: made.score_samples(some, given=names)):
+            log_p[places] = values
+        yield log_p
 
 
 def _columns(given: str | None, model: MADE) -> list[str | int] | None:

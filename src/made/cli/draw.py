@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +11,12 @@ import typer
 
 from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, note, print_json, usage
 from made.cli.lists import assignments
+from made.cli.pieces import SAFE_CSV
+from made.cli.skip import ON_ERROR, OnError, Sieve, spread
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from made.estimator import MADE
     from made.imputation import Uncertainty
@@ -28,7 +32,10 @@ def sample(
     given: Annotated[
         str | None, typer.Option("--given", help="What is known, such as 'Status=bad, Home=rent'.", show_default=False)
     ] = None,
-    temperature: Annotated[float, typer.Option("--temperature", help="Below 1: nearer to the most likely rows.")] = 1.0,
+    safe_csv: SAFE_CSV = False,
+    temperature: Annotated[
+        float, typer.Option("--temperature", help="From 0.001 to 1000; below 1: nearer to the most likely rows.")
+    ] = 1.0,
     seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
@@ -38,10 +45,8 @@ def sample(
     from made.cli.pieces import Output
 
     made = load(model, seed, quiet=quiet)
-    if not 0 < temperature < float("inf"):
-        raise usage(f"'--temperature' should be above 0, not {temperature:g}.")
     known, generator = assignments("--given", given, made), made._generator(None)
-    with Output(out, as_json, quiet, names=made.model_.schema.names) as output:
+    with Output(out, as_json, quiet, made.model_.schema.names, safe_csv) as output:
         for begin in range(0, count, blocks.ROWS_AT_A_TIME):
             some = min(blocks.ROWS_AT_A_TIME, count - begin)
             output.write(made.sample(some, given=known, temperature=temperature, random_state=generator))
@@ -56,7 +61,8 @@ def impute(
         str, typer.Option("--strategy", help="sample, mode (the most likely value), or mean (of numeric columns).")
     ] = "sample",
     draws: Annotated[
-        int, typer.Option("--draws", min=1, help="How many completions; more than one takes --out, or --stack.")
+        int,
+        typer.Option("--draws", min=1, max=1000, help="How many completions; more than one takes --out, or --stack."),
     ] = 1,
     stack: Annotated[
         bool, typer.Option("--stack", help="All completions in one table, with the columns row and draw in front.")
@@ -65,6 +71,8 @@ def impute(
         str | None,
         typer.Option("--uncertainty", help="A file that says how sure each filled entry is.", show_default=False),
     ] = None,
+    on_error: ON_ERROR = OnError.stop,
+    safe_csv: SAFE_CSV = False,
     seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
@@ -73,7 +81,8 @@ def impute(
 
     With --draws N, files FILE-1, ..., FILE-N are written, or one with --stack. With --uncertainty, there is a line for
     each hole: of a column with a list of values, the probability of the value that was filled in and the entropy; of
-    numbers, the standard deviation and the ends of a 90 % interval. Rows are counted from 0.
+    numbers, the standard deviation and the ends of a 90 % interval. Rows are counted from 0. With --on-error skip, a
+    row that cannot be read is an empty row, so that rows keep their places.
     """
     if strategy not in ("sample", "mode", "mean"):
         raise usage(f"'--strategy' should be sample, mode or mean, not {strategy!r}.")
@@ -81,46 +90,73 @@ def impute(
         raise usage("'--draws' above 1 needs '--strategy sample', and a file in '--out' or '--stack'.")
     if uncertainty == "-":
         raise usage("'--uncertainty' should be a file: standard output is for the table.")
-    from made.blocks import counted_from
-    from made.cli.pieces import Output, pieces
+    import numpy as np
+
+    from made.cli.pieces import Output, for_file, pieces
     from made.streaming import Writer
 
     made = load(model, seed, quiet=quiet)
     names, generator = list(made.model_.schema.names), made._generator(None)
+    sieve = Sieve(made, on_error)
     if stack and {"row", "draw"} & set(names):
         raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: leave it out.")
     paths = _numbered(str(out), draws) if draws > 1 and not stack else []
     with ExitStack() as open_files:
         enter = open_files.enter_context
         if paths:
-            outputs = [enter(Output(path, False, True, names)) for path in paths]
+            outputs = [enter(Output(path, False, True, names, safe_csv)) for path in paths]
         else:
-            outputs = [enter(Output(out, as_json, quiet, names))]
+            outputs = [enter(Output(out, as_json, quiet, names, safe_csv))]
         sure = None if uncertainty is None else enter(Writer(uncertainty))
         rows_seen = 0
-        for first, rows in pieces(data, made, quiet):
-            with counted_from(first):
-                answer = made.impute(
-                    _settled(rows, made),
-                    strategy=strategy,  # type: ignore[arg-type]
-                    n_draws=draws,
-                    return_uncertainty=sure is not None,
-                    random_state=generator,
-                )
+
+        def fill(rows: Any) -> tuple[list[Any], Uncertainty | None]:
+            answer = made.impute(
+                rows,
+                strategy=strategy,  # type: ignore[arg-type]
+                n_draws=draws,
+                return_uncertainty=sure is not None,
+                random_state=generator,
+            )
             filled, how_sure = answer if sure is not None else (answer, None)
-            each = [filled] if draws == 1 else list(filled)
+            return [filled] if draws == 1 else list(filled), how_sure
+
+        for first, rows in pieces(data, made, quiet):
+            rows = _settled(sieve.settle(rows), made)
+            parts = sieve.answers(first, rows, fill) or [(np.arange(0), fill(sieve.blank(rows)))]
+            each = [spread([(at, some[draw]) for at, (some, _) in parts], len(rows), names) for draw in range(draws)]
             if stack:
                 outputs[0].write(_stacked(each, names, first))
             else:
                 for output, table in zip(outputs, each, strict=True):
                     output.write(table)
-            if sure is not None and how_sure is not None:
-                sure.write(_holes(made, each, how_sure, first))
+            if sure is not None and uncertainty is not None:
+                lines = _holes(made, each, _together([(at, how) for at, (_, how) in parts], len(rows)), first)
+                sure.write(for_file(lines, uncertainty, None, safe_csv))
             rows_seen += len(rows)
+        outputs[0].facts = sieve.facts()
+    if not as_json:
+        sieve.note(quiet)
     if paths and as_json:
-        print_json({"rows": rows_seen, "draws": draws, "out": out})
+        print_json({"rows": rows_seen, "draws": draws, "out": out} | sieve.facts())
     elif paths:
         note(f"{rows_seen} rows written to each of {paths[0]}, ..., {paths[-1]}.", quiet)
+
+
+def _together(parts: Sequence[tuple[NDArray[Any], Uncertainty | None]], rows: int) -> Uncertainty:
+    """How sure the entries of some rows each are, as of all rows, of which the others have no entry."""
+    import numpy as np
+
+    from made.imputation import Uncertainty
+
+    def whole(name: str) -> NDArray[Any]:
+        values = [(places, getattr(how, name)) for places, how in parts if how is not None]
+        filled = np.full((*values[0][1].shape[:-2], rows, values[0][1].shape[-1]), np.nan)
+        for places, each in values:
+            filled[..., places, :] = each[..., : len(places), :]
+        return filled
+
+    return Uncertainty(*(whole(name) for name in ("probability", "entropy", "standard_deviation", "low", "high")))
 
 
 def _numbered(out: str, count: int) -> list[str]:

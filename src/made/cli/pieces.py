@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from made.cli.common import columns_of, is_file, note, print_json, rows_for
 
@@ -16,7 +19,14 @@ if TYPE_CHECKING:
     from made.estimator import MADE
     from made.streaming import Writer
 
-__all__ = ["Output", "pieces", "texts"]
+__all__ = ["SAFE_CSV", "Output", "for_file", "pieces", "texts"]
+
+SAFE_CSV = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv", help="In CSV, put ' before text that a spreadsheet would run as a formula (=, +, -, @, tab)."
+    ),
+]
 
 
 def pieces(source: str, model: MADE, quiet: bool, lacks: int | None = None) -> Iterator[tuple[int, Any]]:
@@ -34,6 +44,8 @@ def pieces(source: str, model: MADE, quiet: bool, lacks: int | None = None) -> I
         whole = rows_for(source, "test")[0]
         parts = (whole[begin : begin + size] for begin in range(0, len(whole), size))
     for rows in parts:
+        if getattr(rows, "dtype", None) is not None and rows.dtype.kind == "f" and rows.dtype.itemsize > 8:
+            rows = rows.astype("float64")  # more than that, no file that is written here can hold
         yield first, columns_of(rows, model, quiet or first > 0, lacks)
         first += len(rows)
 
@@ -48,14 +60,22 @@ class Output:
         as_json: print JSON and nothing else.
         quiet: no note of what was written.
         names: the columns of pieces that are arrays.
+        safe_csv: put an apostrophe before what a spreadsheet would run.
 
     Attributes:
         facts: what JSON says beside the rows.
         rows: how many there are.
     """
 
-    def __init__(self, out: str | None, as_json: bool, quiet: bool, names: Sequence[str] | None = None) -> None:
-        self.out, self.as_json, self.quiet, self.names = out, as_json, quiet, names
+    def __init__(
+        self,
+        out: str | None,
+        as_json: bool,
+        quiet: bool,
+        names: Sequence[str] | None = None,
+        safe_csv: bool = False,
+    ) -> None:
+        self.out, self.as_json, self.quiet, self.names, self.safe_csv = out, as_json, quiet, names, safe_csv
         self.facts: dict[str, Any] = {}
         self.rows = 0
         self._to_file = out is not None and out != "-"
@@ -75,7 +95,7 @@ class Output:
         """Write some rows more."""
         self.rows += len(rows)
         if self._writer is not None:
-            self._writer.write(rows)
+            self._writer.write(for_file(rows, self.out or "-", self.names, self.safe_csv))
         elif hasattr(rows, "column_names"):
             self._columns = rows.column_names
             self._kept += [list(row.values()) for row in rows.to_pylist()]
@@ -94,6 +114,15 @@ class Output:
             print_json({"columns": self._columns, "rows": self._kept} | self.facts)
         elif self._to_file:
             note(f"{self.rows} rows written to {self.out}.", self.quiet)
+
+
+def for_file(rows: Any, target: str, names: Sequence[str] | None, safe_csv: bool) -> Any:
+    """A table as it is written: into CSV, without formulas if told."""
+    if not safe_csv or (target != "-" and Path(target).suffix.lower() != ".csv"):
+        return rows
+    from made.files import as_table, spreadsheet_safe
+
+    return spreadsheet_safe(as_table(rows, None if hasattr(rows, "column_names") else names))
 
 
 def texts(table: Any, column: int, rows: NDArray[Any]) -> pa.Array:

@@ -11,6 +11,9 @@ import typer
 from made.cli.ask import MASKS
 from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, note, usage
 from made.cli.lists import assignments, place
+from made.cli.pieces import SAFE_CSV
+from made.cli.skip import ON_ERROR, OnError, Sieve, spread
+from made.display import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +36,8 @@ def predict(
     data: DATA,
     target: Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)],
     out: OUT = None,
+    on_error: ON_ERROR = OnError.stop,
+    safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
     seed: SEED = None,
     as_json: JSON = False,
@@ -44,24 +49,32 @@ def predict(
     deviation, median, and the quantiles of 5 and 95 %. Rows may have holes anywhere, and may lack the column; where
     they have it, it is not looked at, but how good the predictions are is said on standard error, or in the JSON.
     """
-    from made.blocks import counted_from
+    import numpy as np
+
     from made.cli.pieces import Output, pieces
     from made.prediction import forecast
 
     made = load(model, seed, masks, quiet)
     d = made._place(place(target, made.model_.schema.names))
-    field, scores = made.model_.schema.fields[d], _Scores()
-    with Output(out, as_json, quiet) as output:
+    field, scores, sieve = made.model_.schema.fields[d], _Scores(), Sieve(made, on_error)
+
+    def expect(rows: Any) -> tuple[NDArray[Any], Forecast, int]:
+        table = made._table(rows, lacks=d)
+        codes = made._codes(table, ignore=d)
+        codes[:, d], unknown = _truth(made, table, d)
+        return codes[:, d], forecast(made._ensemble(), codes, d), unknown
+
+    with Output(out, as_json, quiet, safe_csv=safe_csv) as output:
         for first, rows in pieces(data, made, quiet, lacks=d):
-            with counted_from(first):
-                table = made._table(rows, lacks=d)
-                codes = made._codes(table, ignore=d)
-                codes[:, d], unknown = _truth(made, table, d)
-                found = forecast(made._ensemble(), codes, d)
-            scores.meet(codes[:, d], found, unknown)
-            output.write(_predicted(field, found))
-        output.facts = {"target": field.name, "scores": scores.facts(field)}
+            rows = sieve.settle(rows, ignore=d)
+            answers = sieve.answers(first, rows, expect, ignore=d)
+            for _, answer in answers:
+                scores.meet(*answer)
+            answers = answers or [(np.arange(0), expect(sieve.blank(rows)))]
+            output.write(spread([(at, _predicted(field, found)) for at, (_, found, _) in answers], len(rows), None))
+        output.facts = {"target": field.name, "scores": scores.facts(field)} | sieve.facts()
     if not as_json:
+        sieve.note(quiet)
         for line in scores.lines(field):
             note(line, quiet)
 
@@ -146,7 +159,7 @@ class _Scores:
         """The scores by name; of rows where the truth is known, if there are any."""
         import numpy as np
 
-        log_prob = np.concatenate(self.log_probs)
+        log_prob = np.concatenate([np.zeros(0), *self.log_probs])
         facts: dict[str, Any] = {"rows": len(log_prob), "unknown": self.unknown}
         if not len(log_prob):
             return facts
@@ -171,7 +184,7 @@ class _Scores:
             lines.append(f"Note: {self.unknown} rows have a value of {field.name!r} that the model does not know.")
         if rows := facts.pop("rows"):
             said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in facts.items())
-            lines.append(f"{field.name}: {said}; {rows} rows where it is known.")
+            lines.append(f"{visible(field.name)}: {said}; {rows} rows where it is known.")
         return lines
 
 
@@ -191,6 +204,7 @@ def denoise(
     changes: Annotated[
         str | None, typer.Option("--changes", help="A file of the entries that were changed.", show_default=False)
     ] = None,
+    safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
     seed: SEED = None,
     as_json: JSON = False,
@@ -207,7 +221,7 @@ def denoise(
     if changes == "-":
         raise usage("'--changes' should be a file: standard output is for the table.")
     from made.blocks import counted_from
-    from made.cli.pieces import Output, pieces
+    from made.cli.pieces import Output, for_file, pieces
     from made.streaming import Writer
 
     made = load(model, seed, masks, quiet)
@@ -218,7 +232,7 @@ def denoise(
     names, generator = list(made.model_.schema.names), made._generator(None)
     changed, entries, method, largest = 0, 0, "", 0.0
     with ExitStack() as open_files:
-        output = open_files.enter_context(Output(out, as_json, quiet, names))
+        output = open_files.enter_context(Output(out, as_json, quiet, names, safe_csv))
         listed = None if changes is None else open_files.enter_context(Writer(changes))
         for first, rows in pieces(data, made, quiet):
             with counted_from(first):
@@ -232,8 +246,8 @@ def denoise(
                 )
             output.write(clean)
             which = how.wrong > 0.5 if mean else how.changed
-            if listed is not None:
-                listed.write(_changes(names, rows, clean, how, which, first))
+            if listed is not None and changes is not None:
+                listed.write(for_file(_changes(names, rows, clean, how, which, first), changes, None, safe_csv))
             changed, entries, method = changed + int(which.sum()), entries + int((how.wrong >= 0).sum()), how.method
             largest = max([largest, *how.error[how.error == how.error].tolist()])
         output.facts = {"entries": entries, "changed": changed, "method": method, "standard_error": largest}

@@ -1,0 +1,232 @@
+"""Rows that cannot be answered: the first one ends a command, or all of them are skipped and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from made.cli.common import note
+from made.display import shortened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from made.estimator import MADE
+    from made.field import Field
+
+__all__ = ["ON_ERROR", "OnError", "Sieve", "spread"]
+
+REASONS = 3
+Answer = TypeVar("Answer")
+
+
+class OnError(StrEnum):
+    """What becomes of a command when a row cannot be answered."""
+
+    stop = "raise"
+    skip = "skip"
+
+
+ON_ERROR = Annotated[
+    OnError,
+    typer.Option(
+        "--on-error",
+        help="A row that cannot be answered: raise ends the command, skip leaves its answer empty and counts it.",
+    ),
+]
+
+
+class Sieve:
+    """Tells the rows that a model can answer from those that it cannot.
+
+    Arguments:
+        made: the model.
+        on_error: what to do about rows that it cannot answer.
+
+    Attributes:
+        skipped: how many rows were skipped.
+        reasons: why, of the first three.
+    """
+
+    def __init__(self, made: MADE, on_error: OnError) -> None:
+        self.made, self.skip = made, on_error is OnError.skip
+        self.skipped, self.reasons = 0, list[str]()
+        self._not_numbers: dict[int, str] = {}
+
+    def settle(self, rows: Any, ignore: int | None = None) -> Any:
+        """Numbers that were read as text, because one of the column is no number, as numbers; that one is a hole.
+
+        A column that is not looked at (``ignore``) stays as it is.
+        """
+        self._not_numbers = {}
+        if not self.skip or not hasattr(rows, "column_names"):
+            return rows
+        schema = self.made.model_.schema
+        for d, field in enumerate(schema.fields):
+            place = d if not schema.named else _index(rows.column_names, field.name)
+            if d == ignore or place is None or field.kind != "numeric" or field.temporal is not None:
+                continue
+            if _is_text(rows, place):
+                name = rows.column_names[place]
+                rows = rows.set_column(place, name, self._numbers(rows.column(place), field, place, name))
+        return rows
+
+    def answers(
+        self, first: int, rows: Any, answer: Callable[[Any], Answer], ignore: int | None = None
+    ) -> list[tuple[NDArray[Any], Answer]]:
+        """The answers to a block of rows, in parts, and which rows each is of.
+
+        Arguments:
+            first: how many rows come before the block.
+            rows: the block, settled.
+            answer: what to ask of rows that the model can answer; an error that names a row takes that row out.
+            ignore: a column that is not looked at.
+        """
+        import numpy as np
+
+        from made.blocks import counted_from
+
+        if not self.skip:
+            with counted_from(first):
+                return [(np.arange(len(rows)), answer(rows))]
+        wrong = self._wrong_entries(rows, ignore)
+        for row, reason in self._not_numbers.items():
+            wrong.setdefault(row, reason)
+        places = np.array([row for row in range(len(rows)) if row not in wrong], dtype=np.intp)
+        parts = list(_halves(rows, places, answer, wrong))
+        self.skipped += len(wrong)
+        for row in sorted(wrong)[: REASONS - len(self.reasons)]:
+            self.reasons.append(shortened(f"row {first + row}, {wrong[row]}", 500))
+        return parts
+
+    def facts(self) -> dict[str, Any]:
+        """For JSON; nothing, if rows are not skipped."""
+        return {"skipped": self.skipped, "reasons": self.reasons} if self.skip else {}
+
+    def note(self, quiet: bool) -> None:
+        """Say how many rows were skipped, and why."""
+        if self.skipped:
+            rows = "1 row was" if self.skipped == 1 else f"{self.skipped} rows were"
+            more = "; the first of them" if self.skipped > len(self.reasons) else ""
+            note("\n  ".join([f"Note: {rows} skipped, with an empty answer{more}:", *self.reasons]), quiet)
+
+    def blank(self, rows: Any) -> Any:
+        """One row in which nothing is observed."""
+        import numpy as np
+
+        if not hasattr(rows, "column_names"):
+            return np.full((1, rows.shape[1]), np.nan)
+        import pyarrow as pa
+
+        return pa.table([pa.nulls(1, each) for each in rows.schema.types], names=rows.column_names)
+
+    def _numbers(self, column: Any, field: Field, place: int, name: str) -> pa.Array:
+        import numpy as np
+        import pyarrow as pa
+
+        from made.errors import DataError
+        from made.field import number_in
+
+        texts = column.to_pylist()
+        known = {text: None if text is None else number_in(text, False) for text in dict.fromkeys(texts)}
+        for row, text in enumerate(texts):
+            if known[text] is None and text:
+                try:
+                    field.encode(np.array([text], dtype=object), "text", f"column {place} ({name!r})")
+                except DataError as error:
+                    self._not_numbers.setdefault(row, error.message)
+        return pa.array([known[text] for text in texts], pa.float64())
+
+    def _wrong_entries(self, rows: Any, ignore: int | None) -> dict[int, str]:
+        """The rows with a value that a column cannot have, and the first of their errors."""
+        import numpy as np
+
+        from made.errors import MadeError
+        from made.table import holes
+
+        schema, wrong = self.made.model_.schema, dict[int, str]()
+        try:
+            table = self.made._table(rows, lacks=ignore)
+            places = schema._places(table)
+        except MadeError as error:
+            if error.row is None:
+                raise
+            return wrong  # not even a table: then it is taken apart row by row
+        for number, (field, d) in enumerate(zip(schema.fields, places, strict=True)):
+            if number == ignore:
+                continue
+            values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
+            try:
+                field.encode(values, dtype, label)
+                continue
+            except MadeError as error:
+                if error.row is None:
+                    raise
+            # What is wrong with a value is wrong with it in every row.
+            seen = np.flatnonzero(~holes(values))
+            distinct, which = np.unique(values[seen], return_inverse=True)
+            faults: dict[int, str] = {}
+            list(_halves(distinct, np.arange(len(distinct)), partial(field.encode, dtype=dtype, label=label), faults))
+            for row, value in zip(seen.tolist(), which.tolist(), strict=True):
+                if value in faults:
+                    wrong.setdefault(row, faults[value])
+        return wrong
+
+
+def _halves(
+    rows: Any, places: NDArray[Any], answer: Callable[[Any], Answer], wrong: dict[int, str]
+) -> Iterator[tuple[NDArray[Any], Answer]]:
+    """The answers to some rows: where there is an error over one of them, to each half, down to that row."""
+    from made.errors import MadeError
+
+    todo = [places] if len(places) else []
+    while todo:
+        some = todo.pop()
+        try:
+            yield some, answer(rows.take(some) if hasattr(rows, "column_names") else rows[some])
+        except MadeError as error:
+            if error.row is None:
+                raise
+            if len(some) == 1:
+                wrong[int(some[0])] = error.message
+            else:
+                todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+
+
+def spread(parts: Sequence[tuple[NDArray[Any], Any]], rows: int, names: Sequence[str] | None) -> Any:
+    """Tables of some rows each as one of all rows, in which the others are empty.
+
+    Arguments:
+        parts: which rows, and their table or array; at least one, for the types of the columns.
+        rows: how many there are.
+        names: the columns of arrays.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from made.files import as_table
+
+    if len(parts) == 1 and len(parts[0][0]) == rows:
+        return parts[0][1]
+    tables = [as_table(each, None if hasattr(each, "column_names") else names) for _, each in parts]
+    order = np.full(rows, -1)
+    order[np.concatenate([places for places, _ in parts])] = np.arange(sum(len(places) for places, _ in parts))
+    return pa.concat_tables(tables, promote_options="permissive").take(pa.array(order, mask=order < 0))
+
+
+def _index(names: Sequence[str], name: str) -> int | None:
+    return list(names).index(name) if name in names else None
+
+
+def _is_text(rows: Any, place: int) -> bool:
+    import pyarrow as pa
+
+    from made.files import is_text
+
+    kind = rows.schema.types[place]
+    return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
