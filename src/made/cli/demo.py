@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, fail, note, print_json, say
+from made.cli.common import JSON, QUIET, command, fail, note, print_json, say, usage
 
 __all__ = ["demo"]
 
