@@ -35,6 +35,7 @@ from made.conditions import (
 from made.dates import seconds_in
 from made.display import shortened, visible
 from made.errors import QuestionError
+from made.facts import OTHER
 from made.field import Field
 
 __all__ = ["parse"]
@@ -372,7 +373,7 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
 
 def _known(field: Field, near: str | None = None) -> str:
     """The values of a column, in words."""
-    labels = _labels(field)
+    labels = [label for label in _labels(field) if not (field.bucket and label == OTHER)]
     shown = ", ".join(map(_value, labels[:20])) + (", ..." if len(labels) > 20 else "")
     texts = {str(label).lower(): label for label in labels}
     close = [] if near is None else difflib.get_close_matches(near[:100].lower(), list(texts), n=1)

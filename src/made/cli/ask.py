@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, cell, command, 
 from made.cli.lists import columns
 from made.cli.pieces import SAFE_CSV
 from made.cli.skip import ON_ERROR, OnError, Sieve, spread
+from made.errors import UnseenWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +135,9 @@ def explain(
     count -= sieve.skipped
     found: list[dict[str, Any]] = []
     for row, nll, one in oddest.rows:
-        surprise = made.surprise(one)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenWarning)  # they were counted when the rows were scored
+            surprise = made.surprise(one)
         each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)[0]
         ranked = [int(d) for d in np.argsort(-np.nan_to_num(each, nan=-np.inf), kind="stable") if each[d] == each[d]]
         framed = hasattr(one, "column_names")

@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ import typer
 
 from made.cli.process import WORDS, signal_of, stopped
 from made.display import shortened, visible
-from made.errors import DataError, Diverged, ModelError, QuestionError
+from made.errors import DataError, Diverged, ModelError, QuestionError, UnseenWarning
 from made.hints import for_command_line
 
 if TYPE_CHECKING:
@@ -125,8 +126,11 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             with warnings.catch_warnings(), for_command_line():
                 # The columns of a file are found by name where both have names, and by place where not.
                 warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+                unseen = _counted_unseen()
                 answer = function(*args, **kwargs)
                 sys.stdout.flush()
+                if unseen:
+                    note(f"Note: {UnseenWarning(unseen)}", bool(kwargs.get("quiet")))
                 return answer
         except (typer.Exit, typer.Abort):
             raise
@@ -134,6 +138,22 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(report(error)) from None
 
     return run
+
+
+def _counted_unseen() -> Counter[str]:
+    """Values that training never saw, by column, which are counted from now on instead of warned of block by block."""
+    counts: Counter[str] = Counter()
+    show = warnings.showwarning
+
+    def count(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        if isinstance(message, UnseenWarning):
+            counts.update(message.counts)
+        else:
+            show(message, *args, **kwargs)
+
+    warnings.simplefilter("always", UnseenWarning)
+    warnings.showwarning = count
+    return counts
 
 
 def report(error: BaseException) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import made
+from made.errors import UnseenWarning
 from made.field import Field
 from made.report import column, dependence
 from made.report.column import Column, Histogram
@@ -182,6 +184,7 @@ def measure(
     with warnings.catch_warnings():
         # Rows are tables with names here, whatever the model was fitted on.
         warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+        warnings.simplefilter("ignore", UnseenWarning)  # a note says so once
         return _measure(model, rows, samples, most_rows, top, seed, name, data)
 
 
@@ -203,6 +206,8 @@ def _measure(
         sampled = with_holes(sampled, wrong)
         notes.append(f"{wrong.sum():,} sampled values are too large for a float, and are left out.")
     real_codes, sampled_codes = codes(model, rows), codes(model, sampled)
+    if unseen := _unseen(schema.fields, real_codes):
+        notes.append(f"The rows have {UnseenWarning(unseen)}")
     columns, binned = [], []
     for d, field in enumerate(schema.fields):
         listed = field.kind != "numeric"
@@ -241,6 +246,12 @@ def _values(rows: pa.Table, coded: Numbers, d: int, field: Field) -> Numbers:
     if np.isnan(coded[:, d]).all():
         return coded[:, d]
     return np.where(np.isnan(coded[:, d]), np.nan, numbers(rows.column(d)))
+
+
+def _unseen(fields: Sequence[Field], coded: Numbers) -> dict[str, int]:
+    """How many values training never saw, by column."""
+    counts = {field.name: int(field.foreign(coded[:, d], coded[:, d]).sum()) for d, field in enumerate(fields)}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _labels(field: Field, pair: tuple[Numbers, Numbers]) -> tuple[Any, ...]:
