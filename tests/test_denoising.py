@@ -52,7 +52,7 @@ def test_small_tables_are_cleaned_exactly(masks) -> None:
     """Whatever the masks: only probabilities of whole rows are asked for."""
     network = randomize(Network(COLUMNS, Connectivities(5, (12,), masks=masks), direct=True))
     noisy = worlds(COLUMNS).numpy()
-    noisy = np.concatenate([noisy, np.where(np.arange(5) % 2 == 0, NAN, noisy[:5])])
+    noisy = np.concatenate([noisy, np.where(np.arange(5) % 2 == 0, NAN, noisy[:5]), np.full((1, 5), NAN)])
     ensemble = Ensemble(network, 4 if masks is None else None)
     most_likely = denoise(ensemble, noisy, ERROR)
     expected = denoise(ensemble, noisy, ERROR, expected=True)

@@ -553,6 +553,7 @@ def test_parquet_of_other_things_is_refused(tmp_path) -> None:
         (pa.array([[1]]), "column 'a': list"),
         (pa.array([{"b": 1}]), "column 'a': struct"),
         (pa.array([b"\xff"]), "column 'a': binary"),
+        (pa.array([0], pa.timestamp("us", "+99:99")), r"column 'a': the time zone '\+99:99' is not known here"),
         (pa.array([], pa.int64()), "has no rows"),
     ]:
         parquet.write_table(pa.table({"a": column}), path)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
 from made.arrays import CHUNK, archive_of, check_size, foreign, limit_bytes, plain_float, read_npy, read_npz
+from made.dates import zone_of
 from made.errors import DataError
 
 __all__ = [
@@ -366,11 +367,13 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def check_types(schema: pa.Schema, name: str) -> None:
-    """Refuse columns of lists, maps and the like."""
+    """Refuse columns of lists, maps and the like, and of times in a zone that nothing is known of."""
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind) or is_text(kind)):
             raise DataError(f"{name}, column {field.name!r}: {field.type} is not a type of numbers, text or dates.")
+        if pa.types.is_timestamp(kind) and kind.tz is not None and zone_of(kind.tz) is None:
+            raise DataError(f"{name}, column {field.name!r}: the time zone {kind.tz!r} is not known here.")
 
 
 def _read_parquet(handle: BinaryIO, name: str) -> pa.Table:
