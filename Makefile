@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := $(wildcard tests/test_[a-i]*.py)
 REST := $(filter-out $(FIRST),$(wildcard tests/test_*.py)) src
 
-.PHONY: demo test first rest lint bench clean
+.PHONY: demo test first rest lint fuzz bench clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -24,6 +24,10 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# New examples each time; MADE_FUZZ_SECONDS is for each target.
+fuzz: .venv/installed
+	$(BIN)/python tests/fuzz.py
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.engine
