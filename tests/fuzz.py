@@ -7,31 +7,24 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import resource
 import secrets
-import signal
 import sys
 import time
 import traceback
 import warnings
-from types import FrameType
 from typing import Any
 
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from fuzz_targets import LIMIT, TARGETS, Target
+from fuzz_targets import LIMIT, MOST_SECONDS, TARGETS, Target, bounded
 
-MOST_SECONDS = 20  # of one execution
-MOST_MEMORY = 6 << 30
 ROUND = 200  # executions with one seed
 
 
 def main(names: list[str]) -> int:
     os.environ["MADE_MAX_BYTES"] = str(LIMIT)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     torch.set_num_threads(1)
-    signal.signal(signal.SIGALRM, _too_long)
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
     seconds = float(os.environ.get("MADE_FUZZ_SECONDS", "120"))
@@ -47,10 +40,10 @@ def _run(name: str, target: Target, seconds: float) -> int:
 
     def once(example: Any) -> None:
         counts["executions"] += 1
-        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
         faulthandler.dump_traceback_later(3 * MOST_SECONDS, exit=True)  # of what no signal reaches
         try:
-            counts["taken"] += target.check(example)
+            with bounded():
+                counts["taken"] += target.check(example)
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)
             ours = [frame for frame in where if "/made/" in frame.filename] or list(where)
@@ -59,7 +52,6 @@ def _run(name: str, target: Target, seconds: float) -> int:
             if key not in findings or len(repr(example)) < len(findings[key][0]):
                 findings[key] = repr(example), "".join(traceback.format_exception(error))
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
             faulthandler.cancel_dump_traceback_later()
 
     end = time.monotonic() + seconds
@@ -76,10 +68,6 @@ def _run(name: str, target: Target, seconds: float) -> int:
     for key, (example, trace) in findings.items():
         print(f"\n{key}\n{trace}\nwith {example[:3000]}\n", flush=True)
     return len(findings)
-
-
-def _too_long(number: int, frame: FrameType | None) -> None:
-    raise TimeoutError(f"more than {MOST_SECONDS} seconds")
 
 
 if __name__ == "__main__":

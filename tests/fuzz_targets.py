@@ -9,13 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import resource
 import shutil
+import signal
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +44,12 @@ from fuzz_files import (
 )
 from made import MADE
 
-__all__ = ["LIMIT", "TARGETS", "Target"]
+__all__ = ["LIMIT", "MOST_SECONDS", "TARGETS", "Target", "bounded"]
+
+# Of one execution, which should take milliseconds, and a few megabytes.
+MOST_SECONDS = 20
+MOST_MEMORY = 3 << 30
+LINUX = sys.platform == "linux"
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,27 @@ class Target:
 
     given: st.SearchStrategy[Any]
     check: Callable[[Any], bool]
+
+
+def _too_long(number: int, frame: FrameType | None) -> NoReturn:
+    raise TimeoutError(f"more than {MOST_SECONDS} seconds")
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """An execution may not take for ever, nor all memory; the end of either is an exception."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if LINUX else 0
+    handler = signal.signal(signal.SIGALRM, _too_long)
+    try:
+        if LINUX:
+            resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, before[1]))
+        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 # A model's folder.
@@ -99,37 +130,39 @@ def manifest(files: dict[str, bytes], finished: bool = True) -> bytes:
     return (json.dumps(body | {"sha256": digest}, indent=2) + "\n").encode()
 
 
+def paths(node: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where everything in a tree of JSON is."""
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [each for key, value in inner for each in ((*before, key), *paths(value, (*before, key)))]
+
+
 @st.composite
 def mutated_json(draw: st.DrawFn, content: bytes) -> bytes:
     """JSON of which a few values are other ones, gone, twice there, or swapped with a neighbour."""
     tree = json.loads(content)
-    for _ in range(draw(st.integers(1, 3))):
-        node: Any = tree
-        while True:
-            keys = list(node) if isinstance(node, dict) else list(range(len(node)))
-            if not keys:
-                break
-            key = draw(st.sampled_from(keys))
-            deeper = isinstance(node[key], (dict, list)) and bool(node[key])
-            if deeper and draw(st.integers(0, 3)):
-                node = node[key]
-                continue
-            match draw(st.sampled_from(["set", "set", "set", "number", "delete", "add", "swap"])):
-                case "set":
-                    node[key] = json.loads(draw(st.sampled_from(VALUES)))
-                case "number" if type(node[key]) in (int, float) and abs(node[key]) < 2**63:
-                    change = draw(st.sampled_from([-1, 1, 0.5, 1e6, -1e6, 1e18]))
-                    node[key] = node[key] * change if draw(st.booleans()) else node[key] + change
-                case "delete":
-                    del node[key]
-                case "add" if isinstance(node, dict):
-                    node[draw(st.sampled_from(KEYS))] = json.loads(draw(st.sampled_from(VALUES)))
-                case "add":
-                    node.insert(key, json.loads(draw(st.sampled_from([*VALUES, json.dumps(node[key])]))))
-                case "swap":
-                    other = draw(st.sampled_from(keys))
-                    node[key], node[other] = node[other], node[key]
+    for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
+        places = paths(tree)
+        if not places:
             break
+        *above, key = draw(st.sampled_from(places))
+        node = tree
+        for each in above:
+            node = node[each]
+        match draw(st.sampled_from(["set", "set", "set", "set", "number", "delete", "add", "swap"])):
+            case "set":
+                node[key] = json.loads(draw(st.sampled_from(VALUES)))
+            case "number" if type(node[key]) in (int, float) and abs(node[key]) < 2**63:
+                change = draw(st.sampled_from([-1, 1, 0.5, 1e6, -1e6, 1e18]))
+                node[key] = node[key] * change if draw(st.booleans()) else node[key] + change
+            case "delete":
+                del node[key]
+            case "add" if isinstance(node, dict):
+                node[draw(st.sampled_from(KEYS))] = json.loads(draw(st.sampled_from(VALUES)))
+            case "add":
+                node.insert(key, json.loads(draw(st.sampled_from([*VALUES, json.dumps(node[key])]))))
+            case "swap":
+                other = draw(st.sampled_from(list(node) if isinstance(node, dict) else range(len(node))))
+                node[key], node[other] = node[other], node[key]
     return json.dumps(tree).encode()
 
 
