@@ -18,6 +18,7 @@ import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from fuzz_targets import LIMIT, MOST_SECONDS, TARGETS, Target, bounded
+from made.errors import UnseenWarning
 
 ROUND = 200  # executions with one seed
 
@@ -27,6 +28,7 @@ def main(names: list[str]) -> int:
     torch.set_num_threads(1)
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+    warnings.simplefilter("ignore", UnseenWarning)
     seconds = float(os.environ.get("MADE_FUZZ_SECONDS", "120"))
     found = 0
     for name in names or TARGETS:

@@ -16,6 +16,7 @@ EXAMPLES = int(os.environ.get("MADE_FUZZ_EXAMPLES", "300"))
 
 
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
+@pytest.mark.filterwarnings("ignore::made.errors.UnseenWarning")
 @pytest.mark.parametrize("name", TARGETS)
 def test_anything_is_answered_or_refused(name, monkeypatch) -> None:
     monkeypatch.setenv("MADE_MAX_BYTES", str(LIMIT))
