@@ -290,7 +290,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
         (["fit", "EMPTY.csv", "--out", "X"], 3, "EMPTY.csv"),
         (["fit", "digits", "--out", "X", "--optimizer", "sgd", "--learning-rate", "1e37"], 5, "not finite"),
         (["info", "NOTHING"], 4, "no such folder"),
-        (["evaluate", "MODEL", "WRONG.csv"], 3, "horse"),
+        (["evaluate", "MODEL", "WRONG.csv"], 3, "heavy"),
         (["evaluate", "MODEL", "LACKS.csv"], 3, "legs"),
         (["evaluate", "MODEL", "animals.csv", "--given", "wings"], 2, "wings"),
         (["sample", "MODEL", "--given", "legs"], 2, "--given"),
@@ -308,7 +308,7 @@ def test_every_error_is_a_sentence_and_a_code(home, tmp_path, monkeypatch, argum
     for file in ("animals.csv",):
         (tmp_path / file).write_bytes((home / file).read_bytes())
     (tmp_path / "EMPTY.csv").write_text("")
-    (tmp_path / "WRONG.csv").write_text('"species, kind",weight,legs\nhorse,5,4\n')
+    (tmp_path / "WRONG.csv").write_text('"species, kind",weight,legs\ncat,heavy,4\n')
     (tmp_path / "LACKS.csv").write_text('"species, kind",weight\ncat,5\n')
     for name in ("MODEL", "DAMAGED"):
         (tmp_path / name).mkdir()

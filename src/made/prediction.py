@@ -271,7 +271,7 @@ class Forecast:
         probabilities: of each value, (rows, values); no values for a column of numbers.
         mean, standard_deviation: of a column of numbers, (rows); NaN for others.
         quantiles: of a column of numbers, (rows, probabilities); NaN for others.
-        log_prob: log p of what the row has in the column, NaN if that is a hole, (rows).
+        log_prob: log p of what the row has in the column, (rows); NaN if that is a hole, or not among the values.
     """
 
     probabilities: NDArray[np.float64]
@@ -290,13 +290,18 @@ def forecast(
     answer = Forecast(*(np.full(shape, np.nan) for shape in ((rows, size), rows, rows, (rows, len(quantiles)), rows)))
     for which, prediction in predictions(ensemble, question, column):
         places = which.cpu().numpy()
-        answer.log_prob[places] = prediction.log_prob(question.values[which, column]).cpu().numpy()
         if size:
             answer.probabilities[places] = prediction.probabilities(size).cpu().numpy()
             continue
+        answer.log_prob[places] = prediction.log_prob(question.values[which, column]).cpu().numpy()
         summary = prediction.summary(quantiles)
         answer.mean[places] = summary.mean.cpu().numpy()
         answer.standard_deviation[places] = summary.standard_deviation.cpu().numpy()
         answer.quantiles[places] = summary.quantiles.t().cpu().numpy()
-    answer.log_prob[np.isnan(codes[:, column])] = np.nan
+    truth = codes[:, column]
+    if size:
+        listed = np.flatnonzero((truth >= 0) & (truth < size) & (truth == np.floor(truth)))
+        with np.errstate(divide="ignore"):
+            answer.log_prob[listed] = np.log(answer.probabilities[listed, truth[listed].astype(np.intp)])
+    answer.log_prob[np.isnan(truth)] = np.nan
     return answer

@@ -101,7 +101,7 @@ def _truth(made: MADE, table: Table, d: int) -> tuple[NDArray[Any], int]:
                 except DataError:
                     known[values[row]] = math.nan
             codes[row] = known[values[row]]
-    codes[hole] = np.nan
+    codes[hole | (field.foreign(values, codes) if field.kind != "numeric" else False)] = np.nan
     return codes, int((np.isnan(codes) & ~hole).sum())
 
 
