@@ -20,6 +20,7 @@ from made.ordinal import Ordinal
 from made.spikes import Spiked
 from made.storage import is_storage
 from made.table import Dtype
+from made.transform import FARTHEST
 from made.unseen import Unseen
 
 __all__ = ["KINDS", "OTHER", "Facts", "Kind"]
@@ -38,6 +39,10 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 # What text stands for that is not among the values, where that is allowed.
 OTHER = "<other>"
+
+# What a numeric column may have, so that its likelihood stays within single precision.
+FARTHEST_BENT = 1e4  # numbers on a curved scale are logarithms: those of all floats are below 1500
+NARROWEST, WIDEST = 1e-30, 1e30
 
 # Keys that the first models did not have, what is true of these, and the kinds that they are for.
 LATER: dict[str, Any] = {
@@ -154,10 +159,36 @@ class Facts:
                 raise self._wrong(key, f"{plain!r} where the column is {self.kind}")
         if self.other and OTHER in self.values:
             raise self._wrong("other", f"0, where one of the values is {OTHER}")
+        if numeric:
+            self._check_scale()
         try:
             self.column()
         except ValueError as error:
             raise DataError(f"column {self.name!r}: {error}") from None
+
+    def _check_scale(self) -> None:
+        """Refuse a scale on which values near the middle have no likelihood in single precision."""
+        if self.curve:
+            for key in ("location", "scale"):
+                if abs(getattr(self, key)) > FARTHEST_BENT:
+                    raise self._wrong(key, f"at most {FARTHEST_BENT:g} on a curved scale")
+        if self.step:
+            for key in ("step", "scale"):
+                if not NARROWEST <= getattr(self, key) <= WIDEST:
+                    raise self._wrong(key, f"from {NARROWEST:g} to {WIDEST:g} where values have steps")
+            width = self._step_in_the_middle()
+            if not NARROWEST <= width <= WIDEST:
+                raise self._wrong("step", f"one that can be told from its neighbours on a scale of {self.scale:g}")
+
+    def _step_in_the_middle(self) -> float:
+        """How wide a step is about the middle, in standardised values; 0 if it is lost among the digits."""
+        if not self.curve:
+            return self.step / self.scale
+        away = self.curve * math.sinh(max(min(self.location, FARTHEST), -FARTHEST))
+        if self.step < 8 * max(math.ulp(self.center), math.ulp(away)):
+            return 0.0
+        below, above = (math.asinh((away + half) / self.curve) for half in (-self.step / 2, self.step / 2))
+        return (above - below) / self.scale
 
     def _wrong(self, key: str, allowed: str) -> DataError:
         shown = repr(getattr(self, key))
