@@ -211,6 +211,11 @@ def test_a_model_learns_a_density_in_the_units_of_the_data() -> None:
         ({"center": float("inf")}, "'center' should be a finite number"),
         ({"low": float("nan")}, "'low' should be a number, or -inf"),
         ({"low": 0.5, "step": 1.0}, "'low' should be one of the steps of 1, not 0.5"),
+        ({"step": 1e300}, "'step' should be 1e-12 to 1e\\+15 times what the scale is"),
+        ({"step": 1.0, "scale": 1e300}, "'step' should be 1e-12 to"),
+        ({"step": 1.0, "scale": 1e-320}, "'step' should be 1e-12 to"),
+        ({"step": 1.0, "curve": 1e300}, "'step' should be 1e-12 to"),
+        ({"step": 1.0, "curve": 1.0, "location": 500.0}, "'step' should be 1e-12 to"),
     ],
 )
 def test_arguments_are_checked(wrong, message) -> None:

@@ -735,7 +735,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         family = self.model_.network.connectivities if family is None else family
         if self.segments == "auto":
             return family.columns if family.any_order and family.columns <= FEW else 1
-        return min(self.segments, family.columns)
+        return min(int(self.segments), family.columns)
 
     def _table(self, X: Any, lacks: int | None = None) -> Table:
         check_is_fitted(self, "model_")

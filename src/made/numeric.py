@@ -51,6 +51,9 @@ PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 # Standardised values are no farther than this: it has room for its square in single precision.
 FARTHEST = 1e15
 
+# How wide a step may be, in standardised values: beyond, single precision has no area for it. Data are far from both.
+LEAST_STEP, MOST_STEP = 1e-12, 1e15
+
 FIELDS = ("location", "scale", "step", "curve", "center", "low")
 TAIL = 0.025
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
@@ -106,6 +109,11 @@ class Numeric(Column):
             raise ValueError(f"'low' should be a number, or -inf for none, not {self.low!r}.")
         if self.step and self._bounded and not self._is_step(torch.tensor(self.low, dtype=torch.float64)).item():
             raise ValueError(f"'low' should be one of the steps of {self.step:g}, not {self.low:g}.")
+        if self.step and not LEAST_STEP <= self.step / max(float(self.spread), math.ulp(0.0)) <= MOST_STEP:
+            raise ValueError(
+                f"'step' should be {LEAST_STEP:g} to {MOST_STEP:g} times what the scale is about the middle, "
+                f"{self.spread:g}, not {self.step:g}."
+            )
         if self.components < 1:
             raise ValueError(f"'components' should be at least 1, not {self.components}.")
 
