@@ -257,6 +257,11 @@ from made.store import Folder, replace_folder
 target, how = Path(sys.argv[1]), sys.argv[2]
 OLD = {"config.json": b"old", "README.md": b"same", "checkpoint-1.safetensors": b"1", "samples.png": b"picture"}
 NEW = {"config.json": b"new", "README.md": b"same", "checkpoint-2.safetensors": b"2"}
+
+def slowly(path):
+    beside = path.with_name(".tmp1")  # as safetensors writes
+    beside.write_bytes(b"2")
+    beside.rename(path)
 FOREIGN = {"notes.txt": b"mine", "checkpoint-notes.txt": b"mine", ".part-1": b"mine", "src/main.py": b"mine"}
 EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir", "os.listdir", "fcntl.flock")
 os.fsync = lambda file: None  # slow, and of no matter while the system runs
@@ -285,7 +290,7 @@ for operation in itertools.count():
     if child == 0:
         end_at(operation)
         try:
-            replace_folder(target, NEW)
+            replace_folder(target, NEW | {"checkpoint-2.safetensors": slowly})
         except SystemExit:
             os._exit(143)
         os._exit(0)

@@ -109,6 +109,7 @@ def test_a_search_goes_on_as_if_it_was_never_stopped(whole, tmp_path, at_trial, 
         ] == "waiting"
     # What a process leaves that is killed in the middle of a line.
     (tmp_path / "search" / "study.log.lock").touch()
+    (tmp_path / "search" / "study.log.lock-notes.txt").write_text("mine")
     with (tmp_path / "search" / "study.log").open("a") as file:
         file.write('{"op_code": 4, "wor')
     at_trial(0, None)
@@ -116,6 +117,7 @@ def test_a_search_goes_on_as_if_it_was_never_stopped(whole, tmp_path, at_trial, 
     tuned = tune(TRAIN, VALID, folder=tmp_path / "search", resume=True, report=lambda trial: seen.append(trial.number))
     assert seen == [2, 3, 4, 5]
     assert results(tuned) == results(whole)
+    assert (tmp_path / "search" / "study.log.lock-notes.txt").read_text() == "mine"
 
 
 def test_a_process_that_is_killed_loses_nothing(whole, tmp_path) -> None:

@@ -34,7 +34,7 @@ from made.tensors import read_tensors, tensors_file
 from made.training import Trainer
 
 __all__ = ["Config", "Data", "Model", "begin_run", "checkpoint", "checkpoint_content", "checkpoint_name", "data_digest"]
-__all__ += ["history_line", "history_lines", "new_config", "open_model", "with_scores"]
+__all__ += ["new_config", "open_model", "with_scores"]
 
 
 TRIES = 10  # to read a model that another process is replacing

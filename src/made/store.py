@@ -21,7 +21,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -274,16 +275,13 @@ def _put_in_order(path: Path) -> None:
             hidden.rename(path / name)
         elif written.fault(path / name):  # somebody else's: the file stays where it is, and is read from there
             needed.add(hidden.name)
-    for file in _leftovers(path):
-        if file.name not in needed:
-            file.unlink(missing_ok=True)
-
-
-def _leftovers(path: Path) -> Iterator[Path]:
     for file in list(path.iterdir()):
-        named = ASIDE.fullmatch(file.name) or PART.fullmatch(file.name)
-        if named and file.is_file() and not file.is_symlink():
-            yield file
+        if file.is_symlink() or file.name in needed:
+            continue
+        if file.is_file() and (ASIDE.fullmatch(file.name) or PART.fullmatch(file.name)):
+            file.unlink(missing_ok=True)
+        elif file.is_dir() and PART.fullmatch(file.name):
+            shutil.rmtree(file, ignore_errors=True)
 
 
 def _aside(name: str, written: Written) -> str:
@@ -293,11 +291,15 @@ def _aside(name: str, written: Written) -> str:
 
 def _write_part(path: Path, content: Content) -> Path:
     """A new file of the folder, on disk, with a name that nobody else has."""
-    part = path / f".made-{secrets.token_hex(16)}.part"
+    part, inside = (path / f".made-{secrets.token_hex(16)}.part" for _ in range(2))
     if isinstance(content, bytes):
         part.write_bytes(content)
     else:
-        content(part)
+        # In a folder of its own: safetensors has another file beside it while it writes.
+        inside.mkdir()
+        content(inside / "content")
+        (inside / "content").rename(part)
+        inside.rmdir()
     with part.open("rb") as stream:
         os.fsync(stream.fileno())
     return part
