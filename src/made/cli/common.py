@@ -246,7 +246,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     if type(value) in (int, float):
-        return value if math.isfinite(value) else None
+        return value if isinstance(value, int) or math.isfinite(value) else None
     if not hasattr(value, "tolist") or getattr(getattr(value, "dtype", None), "kind", "") in ("M", "m"):
         return str(value)
     simple = value.tolist()

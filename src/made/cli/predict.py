@@ -84,17 +84,21 @@ def _truth(made: MADE, table: Table, d: int) -> tuple[NDArray[Any], int]:
     import numpy as np
 
     from made.errors import DataError
+    from made.field import number_in
     from made.table import holes
 
     schema = made.model_.schema
     here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
     field, values, dtype = schema.fields[d], table.columns[here], table.dtypes[here]
     hole = holes(values)
+    if dtype == "text" and field.kind == "numeric" and field.temporal is None:  # one that is no number made all text
+        numbers = [number_in(text, False) if text else None for text in values.tolist()]
+        values, dtype = np.array([math.nan if each is None else each for each in numbers]), "float"
     try:
         codes = field.encode(values, dtype, table.label(here))
     except DataError:
         codes, known = np.full(len(values), np.nan), {}
-        for row in np.flatnonzero(~hole).tolist():
+        for row in np.flatnonzero(~holes(values)).tolist():
             if values[row] not in known:
                 try:
                     known[values[row]] = field.encode(values[row : row + 1], dtype, "")[0]

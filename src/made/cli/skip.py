@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ON_ERROR", "OnError", "Sieve", "spread"]
 
 REASONS = 3
+INFINITY = "{}: infinity cannot be used."
 Answer = TypeVar("Answer")
 
 
@@ -56,15 +57,19 @@ class Sieve:
     def __init__(self, made: MADE, on_error: OnError) -> None:
         self.made, self.skip = made, on_error is OnError.skip
         self.skipped, self.reasons = 0, list[str]()
-        self._not_numbers: dict[int, str] = {}
+        self._unusable: dict[int, str] = {}
 
     def settle(self, rows: Any, ignore: int | None = None) -> Any:
-        """Numbers that were read as text, because one of the column is no number, as numbers; that one is a hole.
+        """A block without what spoils a whole column: its row is skipped, and there is a hole in its place.
 
-        A column that is not looked at (``ignore``) stays as it is.
+        That is infinity, and a text among numbers, for which all of them were read as text. A column that is not looked
+        at (``ignore``) may have text.
         """
-        self._not_numbers = {}
-        if not self.skip or not hasattr(rows, "column_names"):
+        self._unusable = {}
+        if not self.skip:
+            return rows
+        rows = self._finite(rows)
+        if not hasattr(rows, "column_names"):
             return rows
         schema = self.made.model_.schema
         for d, field in enumerate(schema.fields):
@@ -95,7 +100,7 @@ class Sieve:
             with counted_from(first):
                 return [(np.arange(len(rows)), answer(rows))]
         wrong = self._wrong_entries(rows, ignore)
-        for row, reason in self._not_numbers.items():
+        for row, reason in self._unusable.items():
             wrong.setdefault(row, reason)
         places = np.array([row for row in range(len(rows)) if row not in wrong], dtype=np.intp)
         parts = list(_halves(rows, places, answer, wrong))
@@ -125,6 +130,24 @@ class Sieve:
 
         return pa.table([pa.nulls(1, each) for each in rows.schema.types], names=rows.column_names)
 
+    def _finite(self, rows: Any) -> Any:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not hasattr(rows, "column_names"):
+            infinite = np.isinf(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=np.bool_)
+            for row, place in np.argwhere(infinite).tolist():
+                self._unusable.setdefault(row, INFINITY.format(f"column {place}"))
+            return np.where(infinite, np.nan, rows) if infinite.any() else rows
+        for place, (name, kind) in enumerate(zip(rows.column_names, rows.schema.types, strict=True)):
+            endless = pc.is_inf(rows.column(place)) if pa.types.is_floating(kind) else None
+            if endless is not None and pc.any(endless).as_py():
+                for row in np.flatnonzero(endless.fill_null(False).to_numpy()).tolist():
+                    self._unusable.setdefault(row, INFINITY.format(f"column {place} ({name!r})"))
+                rows = rows.set_column(place, name, pc.if_else(endless, pa.scalar(None, kind), rows.column(place)))
+        return rows
+
     def _numbers(self, column: Any, field: Field, place: int, name: str) -> pa.Array:
         import numpy as np
         import pyarrow as pa
@@ -139,7 +162,7 @@ class Sieve:
                 try:
                     field.encode(np.array([text], dtype=object), "text", f"column {place} ({name!r})")
                 except DataError as error:
-                    self._not_numbers.setdefault(row, error.message)
+                    self._unusable.setdefault(row, error.message)
         return pa.array([known[text] for text in texts], pa.float64())
 
     def _wrong_entries(self, rows: Any, ignore: int | None) -> dict[int, str]:

@@ -39,7 +39,7 @@ def tune(
     timeout: Annotated[
         float | None, typer.Option("--timeout", help="Seconds after which no trial is begun.", show_default=False)
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes that train at the same time.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="Processes that train at the same time.")] = 1,
     space: Annotated[
         Path | None,
         typer.Option(
