@@ -253,3 +253,16 @@ def test_what_is_far_away_teaches_nothing() -> None:
     kind.log_prob(units, kind.inner(torch.tensor(1e12)).float()).backward()
     assert units.grad is not None
     assert units.grad.abs().max() < 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_steps_far_out_on_a_curved_scale_have_a_probability(dtype) -> None:
+    kind = Numeric(3.1, 1.1, step=1, curve=9, low=0)
+    values = torch.tensor([1e6, 1e7, 2e14, 1e15, 1e17], dtype=torch.float64)
+    units = kind.initial().to(dtype).expand(len(values), -1)
+    log_p = kind.log_prob(units, kind.inner(values).to(dtype))
+    assert log_p.isfinite().all()
+    assert (log_p.diff() < 0).all()
+    # about as much as the density of the same column without steps
+    smooth = Numeric(3.1, 1.1, curve=9, low=0)
+    assert torch.allclose(log_p, smooth.log_prob(units, smooth.inner(values).to(dtype)), rtol=1e-3)

@@ -324,9 +324,13 @@ class Numeric(Column):
         if not self._curved:
             width = self._width(values)
             return values - width / 2, width
-        found, half = self._nearest(values), self._like(self.step, values, double=True) / 2
-        below, above = self.inner(found - half), self.inner(found + half)
-        return below.to(values.dtype), (above - below).to(values.dtype)
+        found, step = self._nearest(values), self._like(self.step, values, double=True)
+        below, above = self.inner(found - step / 2), self.inner(found + step / 2)
+        # Far from the centre, the difference of the two has no digits left, and the slope is as good.
+        curve, scale = self._like(self.curve, values, double=True), self._like(self.scale, values, double=True)
+        slope = log_slope(bend(found, self._like(self.center, found), curve), curve).exp() / scale
+        far = (found - self._like(self.center, found)).abs() > 1e6 * step
+        return below.to(values.dtype), torch.where(far, step * slope, above - below).to(values.dtype)
 
     def _edge(self, units: Tensor) -> Tensor:
         """The least standardised value; half a step below the least one, if there are steps."""
