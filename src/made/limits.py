@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from made.errors import QuestionError
+from made.hints import argument
 
 __all__ = ["DIRECT", "LAYERS", "MASKS", "PASSES", "ROWS", "UNITS", "check_masks", "check_sizes", "has_direct"]
 
@@ -38,28 +39,34 @@ def check_sizes(parameters: Mapping[str, Any], columns: int) -> None:
     """
     sizes = list(parameters["hidden_sizes"])
     if len(sizes) > LAYERS:
-        raise ValueError(f"'hidden_sizes' should have at most {LAYERS} layers, not {len(sizes):,}: leave some out.")
+        raise ValueError(
+            f"{argument('hidden_sizes')} should have at most {LAYERS} layers, not {len(sizes):,}: leave some out."
+        )
     if (units := sum(sizes)) > UNITS:
-        raise ValueError(f"'hidden_sizes' should have at most {UNITS:,} units in all, not {units:,}: take fewer.")
+        raise ValueError(
+            f"{argument('hidden_sizes')} should have at most {UNITS:,} units in all, not {units:,}: take fewer."
+        )
     masks = parameters["masks"]
     for name in ("masks", "validation_masks", "evaluation_masks"):
         value = parameters[name]
         if value != "unlimited" and not 0 < value <= MASKS:
             remedy = ", or 'unlimited'" if name == "masks" else ""
-            raise ValueError(f"'{name}' should be from 1 to {MASKS:,}{remedy}, not {value:,}: each takes a pass.")
+            raise ValueError(
+                f"{argument(name)} should be from 1 to {MASKS:,}{remedy}, not {value:,}: each takes a pass."
+            )
     segments = 128 if parameters["segments"] == "auto" else parameters["segments"]
     passes = parameters["evaluation_masks"] * min(segments, columns)
     if masks == "unlimited" and passes > PASSES:
         raise ValueError(
-            f"'evaluation_masks' times 'segments' should be at most {PASSES:,}, not {passes:,}, because an answer "
-            "takes so many passes: lower one of them."
+            f"{argument('evaluation_masks')} times {argument('segments')} should be at most {PASSES:,}, not "
+            f"{passes:,}, because an answer takes so many passes: lower one of them."
         )
     batch = parameters["batch_size"]
     if batch != "auto" and not 0 < batch <= ROWS:
-        raise ValueError(f"'batch_size' should be from 1 to {ROWS:,}, not {batch:,}: take a smaller one.")
+        raise ValueError(f"{argument('batch_size')} should be from 1 to {ROWS:,}, not {batch:,}: take a smaller one.")
 
 
 def check_masks(count: int) -> None:
     """Refuse to average more masks than there may be."""
     if count > MASKS:
-        raise QuestionError(f"'masks' should be at most {MASKS:,}, not {count:,}: each takes a pass.")
+        raise QuestionError(f"{argument('masks')} should be at most {MASKS:,}, not {count:,}: each takes a pass.")
