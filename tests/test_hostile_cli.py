@@ -212,6 +212,7 @@ CORPUS = {
             *of_table(),
             (["MODEL", "good.csv", "--out", "own.html"], 2),
             (["MODEL", "good.csv", "--out", "x.pdf"], 2),
+            (["MODEL", "good.csv", "--samples", "1000000000000"], 2),
             (["MODEL", "good.csv", "--out", "good.csv/x.html"], 3),
             (["MODEL", "good.csv", "--out", f"{LONG}.html"], 3),
         ],
@@ -264,6 +265,8 @@ CORPUS = {
         [
             (["--ordering", "²"], 2),
             (["--ordering", "1,1"], 2),
+            (["--columns", "1000000000"], 2),
+            (["--columns", "3", "--hidden-sizes", "999999999"], 2),
             (["--hidden", "9" * 5000], 2),
             (["--names", "a", "--results", "results"], 2),
             (["--results", "good.csv"], 3),

@@ -21,6 +21,7 @@ __all__ = ["figure"]
 figure = typer.Typer(no_args_is_help=True, help="The figures: masks, samples, network.", rich_markup_mode=None)
 
 PER_ROW = 10  # samples of Figure 3
+MOST_UNITS = 1000  # of a layer that is drawn
 PICTURE = Annotated[
     Path | None,
     typer.Option("--out", help="The picture: .png, .svg or .pdf; a .png beside the results unless told."),
@@ -152,7 +153,11 @@ def network(
     columns: Annotated[
         int | None,
         typer.Option(
-            "--columns", min=1, help="Instead of these, a random connectivity of so many columns.", show_default=False
+            "--columns",
+            min=1,
+            max=MOST_UNITS,
+            help="Instead of these, a random connectivity of so many columns.",
+            show_default=False,
         ),
     ] = None,
     hidden_sizes: Annotated[
@@ -189,6 +194,8 @@ def network(
             if text is not None:
                 raise usage(f"'{option}' and '--columns' exclude each other: that of --columns is random.")
         sizes = _numbers("--hidden-sizes", "8,8" if hidden_sizes is None else hidden_sizes, least=1, empty=True)
+        if max(sizes, default=0) > MOST_UNITS:
+            raise usage(f"'--hidden-sizes' should be at most {MOST_UNITS} units each, to be drawn, not {hidden_sizes}.")
         drawn = Connectivities(columns, tuple(sizes), masks=None, ordering="random", seed=seed)[mask or 0]
     called = None if names is None else [name.strip() for name in names.split(",")]
     writable(results, "--results")

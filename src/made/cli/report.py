@@ -41,7 +41,9 @@ def report(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", min=1, help="How many rows to draw.", show_default="as many as DATA, at most 10000"),
+        typer.Option(
+            "--samples", min=1, max=10**6, help="How many rows to draw.", show_default="as many as DATA, at most 10000"
+        ),
     ] = None,
     rows: Annotated[
         int, typer.Option("--rows", min=1, help="How many rows of DATA to look at; of more, so many are drawn.")
