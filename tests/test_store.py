@@ -152,6 +152,17 @@ def test_weights_that_are_not_finite_are_refused(folder, tmp_path) -> None:
         MADE.load(copy)
 
 
+@pytest.mark.parametrize("name", ["W1", "V", "c"])
+def test_weights_that_would_overflow_are_refused(folder, tmp_path, name) -> None:
+    """They are finite, but what is computed with them is not."""
+    tensors, _ = read_tensors(folder / "model.safetensors")
+    files = {file: (folder / file).read_bytes() for file in ("config.json", "README.md", "history.jsonl")}
+    tensors[name] = tensors[name] + 1e38
+    commit(tmp_path / "copy", files | {"model.safetensors": tensors_file(tensors)}, finished=True)
+    with pytest.raises(ModelError, match=f"{name} has weights above 1e"):
+        MADE.load(tmp_path / "copy")
+
+
 def test_a_newer_format_is_refused_with_the_remedy(folder, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(manifest, "FORMAT", 2)
     copy = rewrite(folder, tmp_path / "copy")

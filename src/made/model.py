@@ -39,6 +39,9 @@ __all__ += ["new_config", "open_model", "with_scores"]
 
 TRIES = 10  # to read a model that another process is replacing
 
+# Far above what is ever trained; a forged weight that is larger may overflow, and answers then are NaN.
+LARGEST_WEIGHT = 1e10
+
 
 class Data(BaseModel):
     """How many rows a model was trained on and chosen by, and their fingerprint."""
@@ -204,6 +207,9 @@ def _open_model(folder: Folder, to_train: bool) -> tuple[Model, State | None]:
         network, history = _network_of(config, state), state.history
     if any(tensor.dtype != network.c.dtype for tensor in tensors.values() if tensor.ndim):
         raise ModelError(f"{folder.path} has weights of another precision than its config.")
+    for name, weights in network.state_dict().items():
+        if weights.is_floating_point() and not bool((weights.abs() <= LARGEST_WEIGHT).all()):
+            raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}, which no training gives.")
     network.eval()
     return Model(config, config.schema_(), network, history, folder.finished), state
 
