@@ -135,8 +135,9 @@ def test_a_table_in_which_every_row_is_bad_has_an_answer(home, tmp_path, command
 
 def test_arrays_have_bad_rows_too(tmp_path) -> None:
     rows = np.random.default_rng(0).integers(2, size=(60, 1)).repeat(3, axis=1).astype(float)
-    MADE(hidden_sizes=(4,), max_epochs=1, random_state=0).fit(rows).save(tmp_path / "any")
-    MADE(hidden_sizes=(4,), max_epochs=1, masks=1, ordering="natural", random_state=0).fit(rows).save(tmp_path / "one")
+    small = {"hidden_sizes": (4,), "max_epochs": 1, "random_state": 0, "unseen": "error"}
+    MADE(**small).fit(rows).save(tmp_path / "any")
+    MADE(**small, masks=1, ordering="natural").fit(rows).save(tmp_path / "one")
     bad = rows[:6].copy()
     bad[1, 1], bad[3, 0], bad[4, :2] = np.inf, 7, np.nan
     np.save(tmp_path / "bad.npy", bad)
