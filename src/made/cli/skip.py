@@ -163,7 +163,9 @@ class Sieve:
                     field.encode(np.array([text], dtype=object), "text", f"column {place} ({name!r})")
                 except DataError as error:
                     self._unusable.setdefault(row, error.message)
-        return pa.array([known[text] for text in texts], pa.float64())
+        numbers = pa.array([known[text] for text in texts], pa.float64())
+        whole = field.dtype == "int" and all(number is None or number == round(number) for number in known.values())
+        return numbers.cast(pa.int64()) if whole else numbers
 
     def _wrong_entries(self, rows: Any, ignore: int | None) -> dict[int, str]:
         """The rows with a value that a column cannot have, and the first of their errors."""
