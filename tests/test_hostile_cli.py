@@ -53,7 +53,7 @@ class Row:
 def of_table(*more: str) -> list[tuple[list[str], int]]:
     """Bad data, for a command that takes a model and a table."""
     files = ["missing.csv", "empty.csv", "header.csv", "latin1.csv", "ragged.csv", "folder.csv", "junk.parquet"]
-    files += ["cut.npy", "junk.npz", "nothing", "lacks.csv", "horse.csv", f"{LONG}.csv", "\udcff.csv", "junk.csv", "-"]
+    files += ["cut.npy", "junk.npz", "nothing", "lacks.csv", "words.csv", f"{LONG}.csv", "\udcff.csv", "junk.csv", "-"]
     bad = [(["MODEL", file, *more], 3) for file in files]
     bad += [([model, "good.csv", *more], 4) for model in ("nothing", "folder.csv", "good.csv", "DAMAGED", LONG)]
     return [*bad, (["MODEL"], 2), (["MODEL", "good.csv", *more, "--seed", "²"], 2)]
@@ -301,7 +301,7 @@ def files(tmp_path_factory):
     (path / "good.csv").write_text("\n".join(lines) + "\n")
     (path / "holes.csv").write_text("kind,weight,legs\ncat,,\n,5.5,4\ndog,6.5,3\n")
     (path / "lacks.csv").write_text("kind,color\ncat,red\n")
-    (path / "horse.csv").write_text("kind,weight,legs\ncat,5,4\nhorse,5,4\n")
+    (path / "words.csv").write_text("kind,weight,legs\ncat,5,4\ncat,5,four\n")
     (path / "empty.csv").write_text("")
     (path / "header.csv").write_text("kind,weight,legs\n")
     (path / "latin1.csv").write_bytes(b"kind,weight,legs\ncat,5,4\nd\xf6g,5,4\n")
