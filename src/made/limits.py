@@ -16,12 +16,12 @@ MASKS = 2**16  # that are averaged
 PASSES = 2**20  # through the network for an answer: masks times segments
 ROWS = 2**31 - 1  # of a batch
 # Direct connections A have a weight for each pair of an input and an output, and every pass goes through all of them.
-# Up to so many, they are there unless told; more of them take longer than all else.
+# Up to so many, they are there by default; more of them take longer than everything else.
 DIRECT = 2**25
 
 
 def has_direct(inputs: int, outputs: int) -> bool:
-    """Whether a network has direct connections unless told.
+    """Whether a network has direct connections by default.
 
     Example:
         >>> has_direct(5000, 5000), has_direct(10_000, 10_000)

@@ -17,7 +17,7 @@ from made.dates import DAY, OFFSET, zone_of
 
 __all__ = ["DEFAULTS", "arrow_type", "ends_of", "is_storage", "numpy_type", "storage_of"]
 
-# What each family is unless told.
+# The default type of each family.
 DEFAULTS = {
     "int": "int64",
     "float": "float64",

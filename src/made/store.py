@@ -151,7 +151,7 @@ def check_replaceable(path: Path, names: Iterable[str] | None = None) -> None:
 
     That is a file; a folder without a manifest of made that has files, other than hidden ones; and a folder that has a
     file under one of the ``names`` that its manifest does not list, or lists with another digest. The names are all
-    that a run may write, unless told.
+    that a run may write by default.
     """
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file, and is not written over: choose another folder.")
