@@ -2,8 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-FIRST := $(wildcard tests/test_[a-i]*.py)
-REST := $(filter-out $(FIRST),$(wildcard tests/test_*.py)) src
+FIRST := tests/ask/ tests/baselines/ tests/cli/ tests/columns/ tests/compare/ tests/io/
+REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
 .PHONY: demo test first rest lint fuzz bench clean
 
@@ -24,6 +24,7 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # New examples each time; MADE_FUZZ_SECONDS is for each target.
 fuzz: .venv/installed

@@ -27,7 +27,7 @@ from rich.progress import Progress
 from benchmarks import peers
 from made import Connectivities, Network, log_likelihood, log_prob, sample
 from made.paper import table_complexity
-from made.question import Question
+from made.queries.evidence import Question
 
 ROOT = Path(__file__).parent.parent
 COLUMNS, ROWS, THREADS = 784, 100, 2

@@ -35,10 +35,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.tables_page import PAGE, RESULTS, page
 from made import MADE
-from made.files import atomic
+from made.io.files import atomic
 from made.paper.record import source
 from made.paper.table_complexity import machine
-from made.question import Question
+from made.queries.evidence import Question
 from made.report.column import kolmogorov_smirnov
 from made.report.dependence import binned, cramers_v
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 
-import made.training
+import made.training.trainer
 from made import Connectivities, Network
-from made.datasets import load
-from made.recipe import Recipe
-from made.training import Trainer
+from made.io.datasets import load
+from made.training.config import Recipe
+from made.training.trainer import Trainer
 
 
 def measure(masks: int | None, epochs: int) -> dict[str, Any]:

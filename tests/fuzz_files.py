@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from made.errors import MadeError
-from made.files import read, shapes, write
-from made.streaming import stream
-from made.table import Table
+from made.io.files import read, shapes, write
+from made.io.streaming import stream
+from made.tables.table import Table
 
 __all__ = [
     "LIMIT",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from made import Binary, Categorical, Columns, Connectivities, Connectivity, Network
-from made.network import ACTIVATIONS
+from made.network.masked import ACTIVATIONS
 
 
 def worlds(columns: Columns) -> Tensor:

@@ -15,12 +15,12 @@ import torch
 
 from command import run, run_json
 from made import MADE
-from made.card import _cell
 from made.cli.common import print_json
 from made.cli.lists import kinds, whole_number
 from made.display import shortened, visible
 from made.errors import DataError, QuestionError
 from made.hints import argument, for_command_line, hint
+from made.model.card import _cell
 
 NAME = "<script>alert(1)</script>\x1b[31m"
 VALUES = ["\x1b]0;title\x07", "[bold]b", "<img src=x onerror=alert(1)>", "\u202eabc"]

@@ -28,8 +28,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from made import MADE, log_prob
 from made.errors import DataError, Diverged, QuestionError
+from made.model.folder import Folder
 from made.parameters import PARAMETERS
-from made.store import Folder
 
 NAN = np.nan
 SMALL = {"hidden_sizes": (16,), "evaluation_masks": 4, "random_state": 0}
@@ -320,7 +320,7 @@ def test_a_run_in_a_folder_goes_on_exactly(tmp_path) -> None:
 SCRIPT = """
 import os, sys
 import numpy as np, torch, torch._dynamo
-import made.training
+import made.training.trainer
 from made import MADE
 torch.set_num_threads(1)
 made.training.LEAST_SECONDS = 0  # the state is kept as often as it can be

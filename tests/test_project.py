@@ -63,65 +63,6 @@ def test_unknown_names_are_refused() -> None:
         made.nothing  # noqa: B018
 
 
-def test_a_room_imports_only_from_those_before_it() -> None:
-    rooms = [
-        "errors",
-        "display",
-        "hints",
-        "parameters",
-        "limits",
-        "connectivity",
-        "unseen",
-        "columns",
-        "ordinal",
-        "exclusive",
-        "transform",
-        "numeric",
-        "spikes",
-        "staircase",
-        "plan",
-        "network",
-    ]
-    rooms += [
-        "blocks",
-        "question",
-        "walk",
-        "likelihood",
-        "prediction",
-        "sampling",
-        "dates",
-        "storage",
-        "series",
-        "table",
-        "target",
-        "facts",
-        "field",
-        "inference",
-        "schema",
-    ]
-    rooms += ["lock", "manifest", "store", "tensors", "recipe", "state", "training", "progress", "card"]
-    rooms += ["model", "run", "memory"]
-    rooms += [
-        "imputation",
-        "denoising",
-        "mass",
-        "conditions",
-        "language",
-        "regions",
-        "progressive",
-        "probability",
-        "estimator",
-    ]
-    rooms += ["arrays", "files", "streaming", "datasets", "pictures", "tuning"]
-    rooms += ["html", "report", "baselines", "comparison", "comparison_page", "paper", "cli"]
-    for path in (ROOT / "src" / "made").rglob("*.py"):
-        room = path.relative_to(ROOT / "src" / "made").parts[0].removesuffix(".py")
-        if room in ("__init__", "__main__"):
-            continue
-        for other in re.findall(r"^\s*from made\.(\w+)", path.read_text(), flags=re.M):
-            assert rooms.index(other) <= rooms.index(room), f"{path.name} imports {other}"
-
-
 def test_nothing_unsafe_is_loaded() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         assert not re.search(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from made.columns import Binary, Categorical, Column, Columns
-    from made.connectivity import Connectivities, Connectivity
-    from made.estimator import MADE
-    from made.likelihood import log_conditionals, log_likelihood, log_prob, mean_and_interval
-    from made.network import Network
-    from made.numeric import Numeric
-    from made.sampling import sample
+from made._version import __version__ as __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from made.columns.base import Column
+    from made.columns.discrete import Binary, Categorical
+    from made.columns.group import Columns
+    from made.columns.logistic import Numeric
+    from made.estimator import MADE
+    from made.network.connectivity import Connectivities, Connectivity
+    from made.network.masked import Network
+    from made.queries.likelihood import log_conditionals, log_likelihood, log_prob, mean_and_interval
+    from made.queries.sampling import sample
 
 __all__ = [
     "MADE",
@@ -33,21 +35,23 @@ __all__ = [
     "sample",
 ]
 
-_ROOMS = {
+_MODULES = {
     "MADE": "estimator",
-    **dict.fromkeys(("Binary", "Categorical", "Column", "Columns"), "columns"),
-    **dict.fromkeys(("Connectivities", "Connectivity"), "connectivity"),
-    **dict.fromkeys(("log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"), "likelihood"),
-    "Network": "network",
-    "Numeric": "numeric",
-    "sample": "sampling",
+    "Column": "columns.base",
+    "Columns": "columns.group",
+    **dict.fromkeys(("Binary", "Categorical"), "columns.discrete"),
+    **dict.fromkeys(("Connectivities", "Connectivity"), "network.connectivity"),
+    **dict.fromkeys(("log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"), "queries.likelihood"),
+    "Network": "network.masked",
+    "Numeric": "columns.logistic",
+    "sample": "queries.sampling",
 }
 
 
 def __getattr__(name: str) -> Any:
     # Loaded when first used, because importing torch takes longer than printing a command's help.
-    if name in _ROOMS:
-        return getattr(importlib.import_module(f"made.{_ROOMS[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"made.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'made' has no attribute {name!r}")
 
 

@@ -19,16 +19,13 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from made.blocks import blocks, counted_from
-from made.connectivity import Connectivities
-from made.denoising import denoise, put_back
+from made.ask.exact import SAMPLES, Probability, probability
 from made.errors import DataError, ModelError, QuestionError
 from made.hints import hint
-from made.imputation import draw, fill, uncertainty
-from made.likelihood import log_conditionals, log_prob, passes, ways
-from made.limits import has_direct
-from made.memory import check_memory
-from made.model import (
+from made.model.denoising import denoise, put_back
+from made.model.folder import is_begun, replace_folder
+from made.model.memory_budget import check_memory
+from made.model.model import (
     Config,
     Data,
     Model,
@@ -37,18 +34,21 @@ from made.model import (
     new_config,
     open_model,
 )
+from made.model.run import Run, check_same, longer
+from made.network.connectivity import Connectivities
+from made.network.limits import has_direct
 from made.parameters import PARAMETERS
-from made.prediction import Ensemble, forecast, predictions
-from made.probability import SAMPLES, Probability, probability
-from made.question import Question
-from made.recipe import Recipe
-from made.run import Run, check_same, longer
-from made.schema import Kinds, Schema, dropped
-from made.state import Epoch
-from made.store import is_begun, replace_folder
-from made.table import Table
-from made.target import with_target
-from made.training import Trainer
+from made.queries.batches import blocks, counted_from
+from made.queries.conditional import Ensemble, forecast, predictions
+from made.queries.evidence import Question
+from made.queries.imputation import draw, fill, uncertainty
+from made.queries.likelihood import log_conditionals, log_prob, passes, ways
+from made.tables.schema import Kinds, Schema, dropped
+from made.tables.table import Table
+from made.tables.target import with_target
+from made.training.config import Recipe
+from made.training.state import Epoch
+from made.training.trainer import Trainer
 
 __all__ = ["MADE"]
 
@@ -91,7 +91,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V begins at zero.
         optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, whole_rows: see
-            :class:`made.recipe.Recipe`.
+            :class:`made.training.config.Recipe`.
         weight_decay: see there; ``"auto"`` is 300 by the number of rows, 0.3 at most: the more rows, the less.
         segments: see there; ``"auto"`` is one for each column of an any-order model that has up to 128 of them: every
             unit then sees all that an answer is given, which is better, and takes a pass for each column. Otherwise 1.
@@ -447,7 +447,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             n_draws: how many times; more than one gives an array with a leading axis, or a list of frames.
             strategy: ``"sample"`` draws all holes of a row together; ``"mode"`` takes the most likely value of each
                 given what is observed; ``"mean"`` the expected value, where columns are numeric.
-            return_uncertainty: give back also how sure each filled entry is, a :class:`made.imputation.Uncertainty`.
+            return_uncertainty: give back also how sure each filled entry is, a :class:`imputation.Uncertainty`.
             random_state: the seed, or torch's random numbers to go on with; that of the model unless told.
         """
         table = self._table(X)
@@ -543,7 +543,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return_uncertainty: bool = False,
         random_state: RandomState = None,
     ) -> Any:
-        """The rows as they were before some of their entries went wrong; :mod:`made.denoising` has the formulas.
+        """The rows as they were before some of their entries went wrong; :mod:`made.model.denoising` has the formulas.
 
         A wrong entry of a column with a list of values is any other of them; a wrong number is a draw from the column's
         marginal. Holes stay holes.
@@ -554,7 +554,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             column_error: the same for some columns, by name or number.
             strategy: ``"mode"`` for the most likely row; ``"mean"`` for what is expected of each entry by itself: a
                 mean of numbers, otherwise the most likely value.
-            return_uncertainty: give back also how sure that is, a :class:`made.denoising.Denoised`: the probability
+            return_uncertainty: give back also how sure that is, a :class:`denoising.Denoised`: the probability
                 that each entry was wrong, and whether it is exact, a local optimum, or an estimate with its error.
             random_state: the seed, or torch's random numbers to go on with; that of the model unless told.
         """
@@ -576,7 +576,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         """The probability of a condition, given another: ``"income > 50 and job = 'fixed' | age < 30"``.
 
         It is exact where columns are discrete or one of them has a range, and an estimate with its standard error
-        otherwise: the answer says which. :mod:`made.language` says what can be asked.
+        otherwise: the answer says which. :mod:`made.ask.parser` says what can be asked.
 
         Arguments:
             condition: the condition; after a ``|``, what is given.

@@ -13,9 +13,9 @@ import pandas as pd
 import torch
 
 from made import MADE
-from made.manifest import FORMAT
-from made.model import begin_run, checkpoint
-from made.training import Trainer
+from made.model.manifest import FORMAT
+from made.model.model import begin_run, checkpoint
+from made.training.trainer import Trainer
 
 HERE = Path(__file__).parent
 NAN = float("nan")

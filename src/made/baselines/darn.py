@@ -43,7 +43,7 @@ from made.baselines.learning import Report, learn, one_thread, shares, updates_o
 from made.baselines.pair import flip, many, states
 from made.baselines.protocol import Floats, LogProb
 from made.baselines.rows import asked, learned, whole
-from made.recipe import Recipe
+from made.training.config import Recipe
 
 __all__ = ["DARN", "DARNNetwork"]
 
@@ -209,7 +209,7 @@ class DARN:
         draws: S, how many draws estimate the likelihood of a row.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the bound of validation rows and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.Recipe`.
 
     Attributes:
         network_: the parameters.

@@ -42,7 +42,7 @@ from made.baselines.pair import (
 from made.baselines.protocol import LogProb
 from made.baselines.rbm import RBM
 from made.baselines.rows import asked, learned, whole
-from made.recipe import Recipe
+from made.training.config import Recipe
 
 __all__ = ["DBM", "bound", "mean_field"]
 
@@ -65,7 +65,7 @@ class DBM:
         report: called after each epoch, of the RBM and of both layers, with its number, what is known of the likelihood
             of validation rows, and the seconds.
         together: what is to differ in training once both layers learn: a lower rate, if the RBM has learned for long.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.Recipe`.
 
     Attributes:
         pair_: of (x, h^2), (D + K2), and h^1.

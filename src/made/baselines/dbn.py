@@ -29,7 +29,7 @@ from made.baselines.pair import CHECK, DRAWING, Chains, Constant, PairNetwork, c
 from made.baselines.protocol import LogProb
 from made.baselines.rbm import RBM
 from made.baselines.rows import asked, learned, whole
-from made.recipe import Recipe
+from made.training.config import Recipe
 
 __all__ = ["DBN"]
 

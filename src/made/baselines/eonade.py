@@ -33,8 +33,8 @@ from made.baselines.learning import Report, learn, one_thread, repeated, shares
 from made.baselines.nade import ROWS_AT_A_TIME, by_columns
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
-from made.columns import LEAST_DEVIATION
-from made.recipe import Recipe
+from made.columns.discrete import LEAST_DEVIATION
+from made.training.config import Recipe
 
 __all__ = ["EoNADE", "OrderlessNetwork", "agnostic_loss", "random_parts"]
 
@@ -173,7 +173,7 @@ class EoNADE:
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows over all
             orderings, as far as a few random parts of them tell, and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`: learning_rate, schedule,
+        training: what is to differ in :data:`TRAINING`, of :class:`config.Recipe`: learning_rate, schedule,
             weight_decay, clip, average, batch_size, max_epochs, patience.
 
     Attributes:

@@ -1,6 +1,6 @@
 """How a network of a baseline learns: small batches, AdamW, averaged weights, and the best of all epochs.
 
-The engine has a loop of its own (:mod:`made.training`), which can be stopped anywhere and go on with the same bits.
+The engine has a loop of its own (:mod:`trainer`), which can be stopped anywhere and go on with the same bits.
 This one is for other networks, and only as long as it has to be; the recipe is the same.
 """
 
@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from made.errors import Diverged
-from made.recipe import Recipe, learning_rate_at, make_optimizer
-from made.training import SMALL
+from made.training.config import Recipe, learning_rate_at, make_optimizer
+from made.training.trainer import SMALL
 
 __all__ = ["Report", "learn", "one_thread", "repeated", "shares", "updates_of"]
 

@@ -25,7 +25,7 @@ from made.baselines.learning import Report, learn, one_thread, shares
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.baselines.states import ACTIVATIONS, logits_by_states
-from made.recipe import Recipe
+from made.training.config import Recipe
 
 __all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "by_columns"]
 
@@ -144,7 +144,7 @@ class NADE:
         input_dropout: the same of an input.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows, and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`: learning_rate, schedule,
+        training: what is to differ in :data:`TRAINING`, of :class:`config.Recipe`: learning_rate, schedule,
             weight_decay, clip, average, batch_size, max_epochs, patience.
 
     Attributes:

@@ -22,7 +22,7 @@ from made.baselines.learning import Report, learn, shares, updates_of
 from made.baselines.pair import CHECK, DRAWING, Chains, PairNetwork, contrast, draw, log_partition, many
 from made.baselines.protocol import Kind, LogProb
 from made.baselines.rows import asked, learned, whole
-from made.recipe import Recipe
+from made.training.config import Recipe
 
 __all__ = ["RBM"]
 
@@ -40,7 +40,7 @@ class RBM:
         temperatures: how many distributions they come through.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.Recipe`.
 
     Attributes:
         pair_: W (D, K), a (D) and b (K).

@@ -36,9 +36,9 @@ from made.baselines.nade import NADE, ROWS_AT_A_TIME, NADENetwork, by_columns
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, at_least, learned, whole
 from made.baselines.states import BLOCK, logits_by_states
-from made.columns import LEAST_DEVIATION
+from made.columns.discrete import LEAST_DEVIATION
 from made.errors import DataError
-from made.recipe import Recipe
+from made.training.config import Recipe
 
 __all__ = ["TiedMADE", "TiedNetwork", "walk"]
 
@@ -186,7 +186,7 @@ class TiedMADE:
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows, as far as a few of
             the orderings tell, and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.recipe.Recipe`: learning_rate, schedule,
+        training: what is to differ in :data:`TRAINING`, of :class:`config.Recipe`: learning_rate, schedule,
             weight_decay, clip, average, batch_size, max_epochs, patience.
 
     Attributes:

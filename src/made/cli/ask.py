@@ -47,7 +47,7 @@ def evaluate(
     import numpy as np
     import torch
 
-    from made.likelihood import mean_and_interval
+    from made.queries.likelihood import mean_and_interval
 
     made = load(model, seed, masks, quiet)
     log_p = np.concatenate(list(_log_prob(made, data, given, quiet)))
@@ -183,7 +183,7 @@ def info(model: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = 
     if as_json:
         print_json(facts)
         return
-    from made.facts import KINDS
+    from made.tables.facts import KINDS
 
     kinds = ", ".join(
         f"{sum(field.kind == kind for field in stored.schema.fields)} {kind}"

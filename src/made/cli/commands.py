@@ -41,9 +41,9 @@ app.add_typer(paper, name="paper")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        import made
+        from made._version import __version__
 
-        print(f"made {made.__version__}")
+        print(f"made {__version__}")
         raise typer.Exit
 
 

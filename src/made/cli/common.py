@@ -285,7 +285,7 @@ def is_file(source: str) -> bool:
 
 def rows_for(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     """Rows from a file, standard input or a named set (of which ``split``, unless it is named); an image's shape."""
-    from made import datasets, files
+    from made.io import datasets, files
 
     if is_file(source):
         return files.read(source), None
@@ -304,7 +304,7 @@ def page_for(command: str, out: str | None, data: str) -> Path:
 
     A page of the same command is replaced, any other file refused.
     """
-    from made.html import generator
+    from made.pages.html import generator
 
     stem = "standard-input" if data == "-" else re.sub(r"[^\w.-]+", "-", Path(data).stem)
     path = Path(f"{command}-{stem}.html" if out is None else out)
@@ -322,7 +322,7 @@ def page_for(command: str, out: str | None, data: str) -> Path:
 
 def write_page(path: Path, page: str) -> None:
     """Write a page, whole or not at all, with the folders that it is in."""
-    from made.files import atomic
+    from made.io.files import atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as file:

@@ -31,7 +31,7 @@ from made.errors import Interrupted
 
 if TYPE_CHECKING:
     from made.baselines.protocol import Density
-    from made.comparison import Result, Rows, Setting
+    from made.compare.comparison import Result, Rows, Setting
 
 __all__ = ["compare"]
 
@@ -80,7 +80,7 @@ def compare(
     page = None if out is None and as_json else page_for("compare", out, data)
     systems, titles = _systems(models, seed)
 
-    from made import comparison
+    from made.compare import comparison
     from made.errors import Diverged
 
     (train_rows, valid_rows, test_rows), notes = _rows(data, valid, test, seed)
@@ -122,7 +122,7 @@ def compare(
     count = f"{len(results)} of {len(systems)} models"
     if results:
         if page is not None:
-            from made.comparison_page import page as page_of
+            from made.compare.page import page as page_of
 
             write_page(page, page_of(results, setting))
         if as_json:
@@ -148,7 +148,7 @@ def summary(results: Sequence[Result], setting: Setting, page: Path | None, fini
     """All that is known, for JSON."""
     from dataclasses import asdict
 
-    from made.comparison import differences, overlaps, ranked, sentences
+    from made.compare.comparison import differences, overlaps, ranked, sentences
 
     order = ranked(results)
     return {
@@ -169,8 +169,8 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from made.comparison import decimals, ranked, sentences
-    from made.comparison_page import duration, shown, speed
+    from made.compare.comparison import decimals, ranked, sentences
+    from made.compare.page import duration, shown, speed
 
     order = ranked(results)
     places = decimals([each.ci95 for each in order])
@@ -257,7 +257,7 @@ def _foreign(word: str, seed: int) -> Density:
 
 def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[list[Rows], list[str]]:
     """The rows of the three parts, and what the person should know about them."""
-    from made import comparison
+    from made.compare import comparison
 
     parts: dict[str, Any] = _own_parts(data) or {"train": rows_for(data, "train")[0]}
     for part, source in (("valid", valid), ("test", test)):
@@ -283,7 +283,7 @@ def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[li
 
 def _own_parts(data: str) -> dict[str, Any] | None:
     """The parts that a named set has, or an archive of the same form."""
-    from made import datasets, files
+    from made.io import datasets, files
 
     path = Path(data)
     if path.is_file() and path.suffix.lower() == ".npz" and set(datasets.SPLITS) <= files.shapes(path).keys():
@@ -300,7 +300,7 @@ Begin = Callable[[str, float | None], None]
 @contextmanager
 def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], None]]]:
     """Told what begins and what is done: a line for that on standard error, and a clock, if that is a terminal."""
-    from made.comparison_page import shown as number
+    from made.compare.page import shown as number
 
     def line(result: Result) -> str:
         if result.error:

@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="Named data: the paper's sets.", ri
 @command
 def list_sets(seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
     """The named sets, their sizes, and where each would come from."""
-    from made import datasets
+    from made.io import datasets
 
     facts = [
         {
@@ -49,7 +49,7 @@ def get(
     quiet: QUIET = False,
 ) -> None:
     """Make sure that a named set is here, downloaded if it has to be, and right."""
-    from made import datasets
+    from made.io import datasets
 
     data = datasets.load(name)
     where = datasets.where(name)

@@ -30,10 +30,10 @@ def demo(
     from made import MADE, mean_and_interval
     from made.baselines.bernoulli import BernoulliMixture
     from made.cli.fit import draw_pictures
-    from made.datasets import digits
+    from made.io.datasets import digits
+    from made.model.folder import check_replaceable, is_model
     from made.paper import figure_samples
-    from made.sampling import sample
-    from made.store import check_replaceable, is_model
+    from made.queries.sampling import sample
 
     check_replaceable(out / "model")
     if (out / "samples.png").exists() and not is_model(out / "model"):

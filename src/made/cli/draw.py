@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from made.estimator import MADE
-    from made.imputation import Uncertainty
+    from made.queries.imputation import Uncertainty
 
 __all__ = ["impute", "sample"]
 
@@ -41,8 +41,8 @@ def sample(
     quiet: QUIET = False,
 ) -> None:
     """Draw new rows."""
-    from made import blocks
     from made.cli.pieces import Output
+    from made.queries import batches as blocks
 
     made = load(model, seed, quiet=quiet)
     known, generator = assignments("--given", given, made), made._generator(None)
@@ -93,7 +93,7 @@ def impute(
     import numpy as np
 
     from made.cli.pieces import Output, for_file, pieces
-    from made.streaming import Writer
+    from made.io.streaming import Writer
 
     made = load(model, seed, quiet=quiet)
     names, generator = list(made.model_.schema.names), made._generator(None)
@@ -147,7 +147,7 @@ def _together(parts: Sequence[tuple[NDArray[Any], Uncertainty | None]], rows: in
     """How sure the entries of some rows each are, as of all rows, of which the others have no entry."""
     import numpy as np
 
-    from made.imputation import Uncertainty
+    from made.queries.imputation import Uncertainty
 
     def whole(name: str) -> NDArray[Any]:
         values = [(places, getattr(how, name)) for places, how in parts if how is not None]
@@ -182,7 +182,7 @@ def _stacked(draws: list[Any], names: list[str], first: int) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    from made.files import as_table
+    from made.io.files import as_table
 
     tables = [as_table(each, None if hasattr(each, "column_names") else names) for each in draws]
     rows, count = len(tables[0]), len(tables)

@@ -101,8 +101,8 @@ def fit(
 
     # Loaded here, so that --help need not wait for torch.
     from made.estimator import MADE
-    from made.run import longer
-    from made.store import check_replaceable, is_begun
+    from made.model.folder import check_replaceable, is_begun
+    from made.model.run import longer
 
     stored: dict[str, Any] = {}
     if resume and not is_begun(out):
@@ -161,12 +161,12 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: 
     """Put pictures into the model's folder, if there is matplotlib."""
     from importlib.util import find_spec
 
-    from made.store import add_files
+    from made.model.folder import add_files
 
     if find_spec("matplotlib") is None:
         note("No pictures: for them, install matplotlib (pip install 'made[plot]').", quiet)
         return
-    from made import pictures
+    from made.paper import pictures
 
     files: dict[str, Any] = {}
     if model.model_.history:
@@ -180,7 +180,7 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: 
 
 def own_validation(data: str) -> str | None:
     """The validation rows that come with a named set."""
-    from made import datasets
+    from made.io import datasets
 
     if data == "-" or Path(data).exists():
         return None

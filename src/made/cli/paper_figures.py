@@ -14,7 +14,7 @@ from made.cli.paper_pieces import RESULTS, RUNS, SEED, search_of, show, typed, w
 from made.display import shortened
 
 if TYPE_CHECKING:
-    from made.connectivity import Connectivity
+    from made.network.connectivity import Connectivity
 
 __all__ = ["figure"]
 
@@ -48,7 +48,7 @@ def masks(
 
     Points that are there already are not made again: then this only draws.
     """
-    from made import datasets
+    from made.io import datasets
     from made.paper import figure_masks
 
     counts, sizes = _numbers("--masks", masks, least=1), _numbers("--batches", batches, least=1)
@@ -84,12 +84,12 @@ def samples(
     quiet: QUIET = False,
 ) -> None:
     """Figure 3: samples, each row of them by a mask of its own, beside the training rows that are nearest to them."""
-    from made import datasets
-    from made.columns import Binary
+    from made.columns.discrete import Binary
     from made.estimator import MADE
+    from made.io import datasets
     from made.paper import figure_samples
     from made.paper.record import Record
-    from made.sampling import sample
+    from made.queries.sampling import sample
 
     writable(results, "--results")
     picture, record = _picture(out, results, "samples"), Record(results / "samples.json")
@@ -180,7 +180,7 @@ def network(
 
     The paper's example unless told, another ordering and degrees, or a random connectivity.
     """
-    from made.connectivity import Connectivities
+    from made.network.connectivity import Connectivities
     from made.paper import figure_network
     from made.paper.record import Record
 
@@ -238,7 +238,7 @@ def _connectivity(ordering: str | None, hidden: str | None) -> Connectivity:
     """The paper's example, but for what is told."""
     import numpy as np
 
-    from made.connectivity import Connectivity
+    from made.network.connectivity import Connectivity
     from made.paper.figure_network import EXAMPLE
 
     positions, degrees = EXAMPLE.ordering, list(EXAMPLE.hidden)

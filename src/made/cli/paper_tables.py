@@ -32,7 +32,7 @@ def uci(
     quiet: QUIET = False,
 ) -> None:
     """Table 4: the binary UCI sets. Rows: MADE, MADE mask sampling, ours, any-order."""
-    from made import datasets
+    from made.io import datasets
     from made.paper import ours, published, table_uci
 
     chosen = data or [name for name in published.UCI_SETS if name not in published.ABSENT]
@@ -76,7 +76,7 @@ def mnist(
     quiet: QUIET = False,
 ) -> None:
     """Table 6: binarized MNIST. Rows: MADE 1hl (1 mask), MADE 2hl (1 mask), the same with 32 masks, ours, any-order."""
-    from made import datasets
+    from made.io import datasets
     from made.paper import ours, table_mnist
 
     rows = _chosen(row, (*table_mnist.ROWS, *ours.ROWS))
@@ -109,7 +109,7 @@ def baselines(
     quiet: QUIET = False,
 ) -> None:
     """Tables 4 and 6: the other systems, from MoBernoullis to DARN; rows are named as there."""
-    from made import datasets
+    from made.io import datasets
     from made.paper import published, table_baselines, table_mnist
 
     chosen = data or [*(name for name in published.UCI_SETS if name not in published.ABSENT), table_mnist.SET]

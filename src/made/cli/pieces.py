@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from made.estimator import MADE
-    from made.streaming import Writer
+    from made.io.streaming import Writer
 
 __all__ = ["SAFE_CSV", "Output", "for_file", "pieces", "texts"]
 
@@ -34,8 +34,8 @@ def pieces(source: str, model: MADE, quiet: bool, lacks: int | None = None) -> I
 
     They have the columns of the model, in its order; ``lacks`` is one that need not be there.
     """
-    from made import blocks
-    from made.streaming import stream
+    from made.io.streaming import stream
+    from made.queries import batches as blocks
 
     first, size = 0, blocks.ROWS_AT_A_TIME
     if is_file(source):
@@ -85,7 +85,7 @@ class Output:
         self._kept: list[list[Any]] = []
 
     def __enter__(self) -> Output:
-        from made.streaming import Writer
+        from made.io.streaming import Writer
 
         if self._to_file or not self.as_json:
             self._writer = self._stack.enter_context(Writer(self.out or "-", names=self.names))
@@ -120,7 +120,7 @@ def for_file(rows: Any, target: str, names: Sequence[str] | None, safe_csv: bool
     """A table as it is written: into CSV, without formulas if told."""
     if not safe_csv or (target != "-" and Path(target).suffix.lower() != ".csv"):
         return rows
-    from made.files import as_table, spreadsheet_safe
+    from made.io.files import as_table, spreadsheet_safe
 
     return spreadsheet_safe(as_table(rows, None if hasattr(rows, "column_names") else names))
 
@@ -129,7 +129,7 @@ def texts(table: Any, column: int, rows: NDArray[Any]) -> pa.Array:
     """Some entries of a column as text, as a CSV file has them; null for a hole."""
     import pyarrow as pa
 
-    from made.files import as_text
+    from made.io.files import as_text
 
     if hasattr(table, "column_names"):
         return as_text(table.column(column).take(pa.array(rows)).combine_chunks())

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from made.denoising import Denoised
     from made.estimator import MADE
-    from made.field import Field
-    from made.prediction import Forecast
-    from made.table import Table
+    from made.model.denoising import Denoised
+    from made.queries.conditional import Forecast
+    from made.tables.field import Field
+    from made.tables.table import Table
 
 __all__ = ["denoise", "predict"]
 
@@ -52,7 +52,7 @@ def predict(
     import numpy as np
 
     from made.cli.pieces import Output, pieces
-    from made.prediction import forecast
+    from made.queries.conditional import forecast
 
     made = load(model, seed, masks, quiet)
     d = made._place(place(target, made.model_.schema.names))
@@ -84,8 +84,8 @@ def _truth(made: MADE, table: Table, d: int) -> tuple[NDArray[Any], int]:
     import numpy as np
 
     from made.errors import DataError
-    from made.field import number_in
-    from made.table import holes
+    from made.tables.field import number_in
+    from made.tables.table import holes
 
     schema = made.model_.schema
     here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
@@ -224,9 +224,9 @@ def denoise(
     """
     if changes == "-":
         raise usage("'--changes' should be a file: standard output is for the table.")
-    from made.blocks import counted_from
     from made.cli.pieces import Output, for_file, pieces
-    from made.streaming import Writer
+    from made.io.streaming import Writer
+    from made.queries.batches import counted_from
 
     made = load(model, seed, masks, quiet)
     errors = assignments("--column-error", column_error, made) or {}

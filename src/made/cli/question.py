@@ -47,8 +47,8 @@ def ask(
         raise usage("there is no question: give one, or some on standard input, one a line.")
 
     # Loaded here, so that --help need not wait for torch.
-    from made.language import parse
-    from made.probability import SAMPLES
+    from made.ask.exact import SAMPLES
+    from made.ask.parser import parse
 
     made = load(model, seed, quiet=quiet)
     for text in texts:  # what cannot be read is said before anything is computed

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from made.estimator import MADE
-    from made.field import Field
+    from made.tables.field import Field
 
 __all__ = ["ON_ERROR", "OnError", "Sieve", "spread"]
 
@@ -94,7 +94,7 @@ class Sieve:
         """
         import numpy as np
 
-        from made.blocks import counted_from
+        from made.queries.batches import counted_from
 
         if not self.skip:
             with counted_from(first):
@@ -153,7 +153,7 @@ class Sieve:
         import pyarrow as pa
 
         from made.errors import DataError
-        from made.field import number_in
+        from made.tables.field import number_in
 
         texts = column.to_pylist()
         known = {text: None if text is None else number_in(text, False) for text in dict.fromkeys(texts)}
@@ -172,7 +172,7 @@ class Sieve:
         import numpy as np
 
         from made.errors import MadeError
-        from made.table import holes
+        from made.tables.table import holes
 
         schema, wrong = self.made.model_.schema, dict[int, str]()
         try:
@@ -234,7 +234,7 @@ def spread(parts: Sequence[tuple[NDArray[Any], Any]], rows: int, names: Sequence
     import numpy as np
     import pyarrow as pa
 
-    from made.files import as_table
+    from made.io.files import as_table
 
     if len(parts) == 1 and len(parts[0][0]) == rows:
         return parts[0][1]
@@ -251,7 +251,7 @@ def _index(names: Sequence[str], name: str) -> int | None:
 def _is_text(rows: Any, place: int) -> bool:
     import pyarrow as pa
 
-    from made.files import is_text
+    from made.io.files import is_text
 
     kind = rows.schema.types[place]
     return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)

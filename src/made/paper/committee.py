@@ -1,6 +1,6 @@
 """Networks of one recipe and different seeds, each kept in a folder, and the mean of their probabilities.
 
-A recipe is one of the estimator (:class:`Masked`), whose columns are the groups of :mod:`made.exclusive`, or a *tied*
+A recipe is one of the estimator (:class:`Masked`), whose columns are the groups of :mod:`onehot`, or a *tied*
 masked network (:class:`Tied`): K units for each degree, D K in all, which share their weights from degree to degree
 (:mod:`made.baselines.tied`).
 """
@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from made.baselines.learning import Report
 from made.baselines.tied import TiedMADE
-from made.datasets import Dataset
+from made.columns.onehot import Exclusive
 from made.errors import ModelError
 from made.estimator import MADE
-from made.exclusive import Exclusive
-from made.model import data_digest
-from made.store import Folder, is_model, replace_folder
-from made.tensors import read_tensors, tensors_file
+from made.io.datasets import Dataset
+from made.model.folder import Folder, is_model, replace_folder
+from made.model.model import data_digest
+from made.model.tensors import read_tensors, tensors_file
 
 __all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean"]
 

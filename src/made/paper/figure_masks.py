@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from made.datasets import Dataset
+from made.io.datasets import Dataset
 from made.paper.search import Search
 from made.paper.table_mnist import PROTOCOL
 

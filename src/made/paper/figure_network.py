@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from made.connectivity import Connectivity, Integers
+from made.network.connectivity import Connectivity, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

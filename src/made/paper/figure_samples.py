@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from made.pictures import tiles
+from made.paper.pictures import tiles
 
 __all__ = ["draw", "nearest"]
 

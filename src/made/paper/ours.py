@@ -1,6 +1,6 @@
 """The rows "ours" and "any-order": one recipe in the framework of masked networks, with exact likelihoods.
 
-What it adds to the paper's: columns that exclude each other are one column (:mod:`made.exclusive`); hidden layers are
+What it adds to the paper's: columns that exclude each other are one column (:mod:`onehot`); hidden layers are
 joined by residual connections; output biases begin where independent columns have them; dropout of units and of inputs;
 AdamW whose rate falls to zero along a cosine; averaged weights; and a committee, the mean of the probabilities of
 networks that differ in their seed, and so in their orderings, masks and initial weights.
@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from made.datasets import Dataset
+from made.columns.onehot import Exclusive
 from made.estimator import MADE
-from made.exclusive import Exclusive
+from made.io.datasets import Dataset
 from made.paper.committee import Committee, Masked, Member, Tied, coded, mean
 from made.paper.search import Search, plain
 from made.parameters import PLAIN

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from made.errors import DataError
-from made.files import atomic
-from made.lock import hold
+from made.io.files import atomic
+from made.io.lock import hold
 
 __all__ = ["FIELDS", "Record", "source"]
 

@@ -16,12 +16,12 @@ import torch
 from numpy.typing import NDArray
 
 from made.baselines.learning import Report
-from made.datasets import Dataset
 from made.errors import Diverged
 from made.estimator import MADE
-from made.likelihood import mean_and_interval
+from made.io.datasets import Dataset
 from made.paper.record import Record
 from made.parameters import PLAIN
+from made.queries.likelihood import mean_and_interval
 
 __all__ = ["Search", "folder_of", "plain"]
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from made.baselines.protocol import Density
-from made.datasets import Dataset
 from made.errors import Diverged
+from made.io.datasets import Dataset
 from made.paper import published
 from made.paper.search import Search, plain
 

@@ -31,9 +31,9 @@ from made.baselines.darn import DARNNetwork
 from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
 from made.baselines.pair import PairNetwork, log_partition
-from made.connectivity import Connectivities
-from made.likelihood import log_prob
-from made.network import Network
+from made.network.connectivity import Connectivities
+from made.network.masked import Network
+from made.queries.likelihood import log_prob
 
 __all__ = ["Sizes", "fit", "machine", "markdown", "measure", "operations"]
 

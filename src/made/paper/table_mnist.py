@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from made.datasets import Dataset
+from made.io.datasets import Dataset
 from made.paper.search import Search
 
 __all__ = ["ROWS", "SET", "WIDTH", "cases", "make"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any, Literal
 
-from made.datasets import Dataset
+from made.io.datasets import Dataset
 from made.paper.search import Search
 
 __all__ = ["ROWS", "TEST_MASKS", "cases", "make"]

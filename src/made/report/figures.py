@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from made.html import clip, letters, short, signed, text, ticks
+from made.pages.html import clip, letters, short, signed, text, ticks
 from made.report.column import DAY, Bars, Histogram
 from made.report.dependence import Dependence
 from made.report.numbers import Training

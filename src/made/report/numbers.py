@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-import made
+from made._version import __version__
 from made.errors import UnseenWarning
-from made.field import Field
 from made.report import column, dependence
 from made.report.column import Column, Histogram
 from made.report.dependence import Dependence
 from made.report.odd import OddRow, oddest
 from made.report.rows import arrow, codes, infinite, is_date, numbers, take, with_holes
+from made.tables.field import Field
 
 if TYPE_CHECKING:
     from made.estimator import MADE
@@ -223,7 +223,7 @@ def _measure(
     likelihood = _likelihood(model, log_prob, np.isnan(real_codes), sampled)
     coded, sampled_coded = (np.stack(each, axis=1) for each in zip(*binned, strict=True))
     return Report(
-        made=made.__version__,
+        made=__version__,
         model=name,
         data=data,
         seed=seed,
@@ -264,7 +264,7 @@ def _labels(field: Field, pair: tuple[Numbers, Numbers]) -> tuple[Any, ...]:
 def _likelihood(model: MADE, log_prob: Numbers, holes: NDArray[np.bool_], sampled: pa.Table) -> Likelihood:
     import torch
 
-    from made.likelihood import mean_and_interval
+    from made.queries.likelihood import mean_and_interval
 
     if holes.any():
         sampled = with_holes(sampled, holes[np.arange(sampled.num_rows) % len(holes)])

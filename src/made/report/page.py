@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from made.html import Cell, document, row, scroll, short, signed, table, text
+from made.pages.html import Cell, document, row, scroll, short, signed, table, text
 from made.report import figures
 from made.report.column import Bars, Column, Histogram
 from made.report.figures import percent

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from made.errors import DataError
-from made.table import Table
+from made.tables.table import Table
 
 if TYPE_CHECKING:
     from made.estimator import MADE

@@ -22,8 +22,8 @@ import numpy as np
 from made.errors import DataError, Diverged, Interrupted, QuestionError
 from made.estimator import MADE
 from made.hints import argument, hint
-from made.lock import hold
-from made.table import Table
+from made.io.lock import hold
+from made.tables.table import Table
 from made.tuning.result import Trial, Tuned
 from made.tuning.space import Space, check_fixed, check_space, default_space
 from made.tuning.study import LOG, begin, count_finished, open_study, quiet, recover, stored_facts, trials_of

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from made.errors import QuestionError
 from made.estimator import MADE
 from made.parameters import PARAMETERS
-from made.recipe import OPTIMIZERS
+from made.training.config import OPTIMIZERS
 
 __all__ = ["Space", "check_fixed", "check_space", "default_space", "estimator_values"]
 

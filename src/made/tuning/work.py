@@ -28,7 +28,7 @@ from optuna.trial import TrialState
 from made.errors import DataError, Diverged
 from made.estimator import MADE
 from made.parameters import PARAMETERS
-from made.state import Epoch
+from made.training.state import Epoch
 from made.tuning.result import Trial
 from made.tuning.space import Space, estimator_values
 from made.tuning.study import NUMBER, last_tries, next_number, open_study, quiet, trial_of

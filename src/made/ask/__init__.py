@@ -1,0 +1,1 @@
+"""The question language and the probability of a condition."""

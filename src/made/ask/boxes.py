@@ -1,0 +1,382 @@
+"""A condition as a union of disjoint boxes: for each column that it speaks of, which of its values are in.
+
+A *region* is a set of one column's values: disjoint intervals, each from its low end up to, but without, its high end.
+One algebra serves every kind of column. A discrete value is the interval from half below it to half above, one of a
+column in steps likewise; of real numbers, "up to v, v too" ends at the float after v.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from made.ask.expressions import And, Comparison, Condition, Membership, Missing, Not, Or, Range, Value
+from made.columns.base import Column
+from made.columns.logistic import Numeric
+from made.columns.mass import MISSING
+from made.columns.point_masses import Spiked
+from made.errors import QuestionError
+from made.tables.dates import seconds_in
+from made.tables.field import Field
+
+__all__ = [
+    "Box",
+    "Boxes",
+    "Region",
+    "boxes_of",
+    "columns_of",
+    "common",
+    "contains",
+    "everything",
+    "is_discrete",
+    "is_points",
+    "values_in",
+]
+
+Region: TypeAlias = tuple[tuple[float, float], ...]
+Box: TypeAlias = Mapping[int, Region]
+Boxes: TypeAlias = list[dict[int, Region]]
+
+MOST_BOXES = 1000
+# Steps of putting boxes together, an interval looked at being one: about as many as take a few seconds.
+MOST_STEPS = 3_000_000
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "=": lambda a, b: a == b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def is_discrete(kind: Column) -> bool:
+    """Whether a column has finitely many values, 0, 1, ..."""
+    return kind.codes > 0
+
+
+def everything(kind: Column) -> Region:
+    """The region of all values; a number that is missing, where that is a value of its own, comes after all others."""
+    if is_discrete(kind):
+        return ((-0.5, kind.codes - 0.5),)
+    numbers = _numbers(kind)
+    return ((numbers.low - numbers.step / 2, math.inf),)
+
+
+def _numbers(kind: Column) -> Numeric:
+    """The kind of a column's numbers, without what it has beside."""
+    numbers = kind.rest if isinstance(kind, Spiked) else kind
+    assert isinstance(numbers, Numeric)
+    return numbers
+
+
+def _steps(kind: Column) -> tuple[float, float]:
+    """Where steps are counted from, and how wide they are; 0 for real numbers."""
+    numbers = _numbers(kind)
+    return numbers.center if numbers.curve else numbers.location, numbers.step
+
+
+def contains(region: Region, value: float) -> bool:
+    """Whether a value is in the region."""
+    place = bisect_right(region, (value, math.inf)) - 1
+    return place >= 0 and region[place][0] <= value < region[place][1]
+
+
+def union(*regions: Region) -> Region:
+    """What is in at least one of some regions.
+
+    Example:
+        >>> union(((0.0, 1.0), (4.0, 5.0)), ((1.0, 2.0),))
+        ((0.0, 2.0), (4.0, 5.0))
+    """
+    joined: list[tuple[float, float]] = []
+    for low, high in sorted(interval for region in regions for interval in region):
+        if joined and low <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
+        else:
+            joined.append((low, high))
+    return tuple(joined)
+
+
+def intersect(first: Region, second: Region) -> Region:
+    """What is in both regions.
+
+    Example:
+        >>> intersect(((0.0, 2.0), (4.0, 6.0)), ((1.0, 5.0),))
+        ((1.0, 2.0), (4.0, 5.0))
+    """
+    shared: list[tuple[float, float]] = []
+    one = other = 0
+    while one < len(first) and other < len(second):
+        low, high = max(first[one][0], second[other][0]), min(first[one][1], second[other][1])
+        if low < high:
+            shared.append((low, high))
+        if first[one][1] < second[other][1]:
+            one += 1
+        else:
+            other += 1
+    return tuple(shared)
+
+
+def complement(region: Region, kind: Column) -> Region:
+    """What is in the column, but not in the region."""
+    ((least, most),) = everything(kind)
+    ends = [least, *(end for interval in region for end in interval), most]
+    return tuple((low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high)
+
+
+def values_in(region: Region, kind: Column, most: int) -> list[float] | None:
+    """The values in a region, if they are finitely many, and no more than ``most``."""
+    if is_discrete(kind):
+        ((_, end),) = everything(kind)
+        found = [float(code) for code in range(int(end + 0.5)) if contains(region, code)]
+        return found if len(found) <= most else None
+    origin, step = _steps(kind)
+    values: list[float] = []
+    for low, high in region:
+        if low == MISSING:
+            values.append(math.inf)
+        elif step:
+            if not (math.isfinite(low) and math.isfinite(high)) or len(values) + (high - low) / step > most + 0.5:
+                return None
+            first, last = (round((end - origin) / step + 0.5) for end in (low, high))
+            values += [origin + number * step for number in range(first, last)]
+        elif high == math.nextafter(low, math.inf):
+            values.append(low)
+        else:
+            return None
+    if not step and not is_points(region, kind):  # beside points that have a probability, others have none
+        values = [value for value in values if isinstance(kind, Spiked) and value in kind.spikes]
+    return values if len(values) <= most else None
+
+
+def is_points(region: Region, kind: Column) -> bool:
+    """Whether the region is nothing but single real numbers that have a density, and no probability."""
+    if is_discrete(kind) or _steps(kind)[1]:
+        return False
+    spikes = [min(spike, MISSING) for spike in kind.spikes] if isinstance(kind, Spiked) else []
+    return all(high == math.nextafter(low, math.inf) and low not in spikes for low, high in region)
+
+
+def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequence[Column]) -> Boxes:
+    """The boxes of a condition: no two share a point, and together they are all that fulfils it.
+
+    A column that a box does not have may have any value. No box: nothing fulfils the condition.
+
+    Arguments:
+        condition: the condition; ``None`` for one that is always fulfilled.
+        fields: what the columns are.
+        kinds: the same, as the network has them.
+
+    Example:
+        >>> fields = [Field("sex", "binary", ("f", "m"), dtype="text"), Field("age", "numeric", step=1.0)]
+        >>> condition = Or((Comparison("sex", "=", "f"), Comparison("age", "<", 30)))
+        >>> for box in boxes_of(condition, fields, [field.column() for field in fields]):
+        ...     print(box)
+        {0: ((-0.5, 0.5),)}
+        {1: ((-inf, 29.5),), 0: ((0.5, 1.5),)}
+    """
+    return [{}] if condition is None else _Algebra(kinds, fields).boxes(condition, False)
+
+
+def columns_of(boxes: Boxes) -> list[int]:
+    """The columns that boxes speak of."""
+    return sorted({d for box in boxes for d in box})
+
+
+def common(first: Boxes, second: Boxes, kinds: Sequence[Column]) -> Boxes:
+    """What is in both unions of boxes."""
+    return _few(_Algebra(kinds).both(first, second))
+
+
+class _Algebra:
+    """Unions of boxes, put together in a bounded number of steps.
+
+    Arguments:
+        kinds: the columns, as the network has them.
+        fields: the columns, as conditions have them.
+    """
+
+    def __init__(self, kinds: Sequence[Column], fields: Sequence[Field] = ()) -> None:
+        self.kinds, self.steps = kinds, 0
+        self.places = {field.name: (d, field) for d, field in enumerate(fields)}
+
+    def boxes(self, part: Condition, contrary: bool) -> Boxes:
+        """The disjoint boxes of a condition, or of its contrary."""
+        if isinstance(part, Not):
+            return self.boxes(part.part, not contrary)
+        if isinstance(part, (And, Or)):
+            parts = [self.boxes(each, contrary) for each in part.parts]
+            return self._all(parts) if isinstance(part, And) != contrary else self._any(parts)
+        d, field = self.places[part.column]
+        region = _region(part, field, self.kinds[d])
+        region = complement(region, self.kinds[d]) if contrary else region
+        return _plain([{d: region}], self.kinds)
+
+    def _all(self, parts: Sequence[Boxes]) -> Boxes:
+        """What is in all of some unions of boxes. What says one thing of one column is put together first."""
+        excluded: dict[int, list[Region]] = {}
+        rest = []
+        for boxes in parts:
+            if len(boxes) == 1 and len(boxes[0]) == 1:
+                ((d, region),) = boxes[0].items()
+                excluded.setdefault(d, []).append(complement(region, self.kinds[d]))
+            else:
+                rest.append(boxes)
+        regions = {d: complement(union(*each), self.kinds[d]) for d, each in excluded.items()}
+        result = _plain([regions], self.kinds)
+        for boxes in rest:
+            result = self._fewer(self.both(result, boxes))
+        return _few(result)
+
+    def _any(self, parts: Sequence[Boxes]) -> Boxes:
+        """What is in at least one of some unions of boxes. Boxes that differ in one column only are one box first."""
+        every = self._merge([box for boxes in parts for box in boxes])
+        if {} in every:
+            return [{}]
+        result: Boxes = []
+        for box in every:
+            result = self._fewer(self._either(result, box))
+        return _few(self._merge(result))
+
+    def _merge(self, boxes: Boxes) -> Boxes:
+        if len(boxes) < 2:
+            return boxes
+        width = len(columns_of(boxes))
+        self._spend(sum(width + len(region) for box in boxes for region in box.values()))
+        return _plain(_merged(boxes), self.kinds)
+
+    def _fewer(self, boxes: Boxes) -> Boxes:
+        return _few(self._merge(boxes)) if len(boxes) > MOST_BOXES else boxes
+
+    def both(self, first: Boxes, second: Boxes) -> Boxes:
+        """What is in both unions of boxes."""
+        joined: Boxes = []
+        for one in first:
+            for other in second:
+                self._spend(4)
+                box = self._both(one, other)
+                joined += [box] if all(box.values()) else []
+            joined = self._fewer(joined)
+        return self._merge(_plain(joined, self.kinds))
+
+    def _either(self, first: Boxes, box: dict[int, Region]) -> Boxes:
+        """What is in a union of boxes or in one box more, still disjoint: of that one, what the others do not have."""
+        rest = [box]
+        for taken in first:
+            rest = [piece for each in rest for piece in self._without(each, taken)]
+        return [*first, *rest]
+
+    def _both(self, one: Box, other: Box) -> dict[int, Region]:
+        shared = {d: self._intersect(one[d], other[d]) for d in one if d in other}
+        return {**one, **other, **shared}
+
+    def _without(self, box: dict[int, Region], taken: Box) -> Boxes:
+        """A box less another: a piece for each column, in which the columns before agree with what is taken."""
+        if any(not self._intersect(box[d], taken[d]) for d in taken if d in box):
+            return [box]
+        pieces, agreeing = [], dict(box)
+        for d, region in taken.items():
+            kind = self.kinds[d]
+            outside = self._intersect(agreeing.get(d, everything(kind)), complement(region, kind))
+            pieces.append({**agreeing, d: outside})
+            agreeing = self._both(agreeing, {d: region})
+        return _plain(pieces, self.kinds)
+
+    def _intersect(self, first: Region, second: Region) -> Region:
+        self._spend(4 + len(first) + len(second))
+        return intersect(first, second)
+
+    def _spend(self, steps: int) -> None:
+        self.steps += steps
+        if self.steps > MOST_STEPS:
+            raise QuestionError(
+                f"the condition takes more than {MOST_STEPS:,} steps to be taken apart: ask for less at once."
+            )
+
+
+def _plain(boxes: Iterable[dict[int, Region]], kinds: Sequence[Column]) -> Boxes:
+    """Without boxes that are empty, and columns that may have any value."""
+    return [
+        {d: region for d, region in box.items() if region != everything(kinds[d])} for box in boxes if all(box.values())
+    ]
+
+
+def _merged(boxes: Boxes) -> Boxes:
+    """Boxes, disjoint or not, that differ in one column only are one box."""
+    for d in columns_of(boxes):
+        alike: dict[tuple[object, ...], list[dict[int, Region]]] = {}
+        for box in boxes:
+            alike.setdefault((d in box, *sorted((c, region) for c, region in box.items() if c != d)), []).append(box)
+        boxes = []
+        for group in alike.values():
+            merged = dict(group[0])
+            if len(group) > 1 and d in merged:
+                merged[d] = union(*(each[d] for each in group))
+            boxes.append(merged)
+    return boxes
+
+
+def _few(boxes: Boxes) -> Boxes:
+    if len(boxes) > MOST_BOXES:
+        raise QuestionError(
+            f"the condition falls into more than {MOST_BOXES} parts that exclude each other: ask for less at once."
+        )
+    return boxes
+
+
+def _region(part: Comparison | Membership | Range | Missing, field: Field, kind: Column) -> Region:
+    """The values that fulfil a comparison."""
+    if isinstance(part, Missing):
+        code = len(field.values)
+        return ((code - 0.5, code + 0.5),) if is_discrete(kind) else ((MISSING, math.inf),)
+    if isinstance(part, Range):
+        low = _region(Comparison(part.column, part.low_operator.replace("<", ">"), part.low), field, kind)
+        return intersect(low, _region(Comparison(part.column, part.high_operator, part.high), field, kind))
+    if isinstance(part, Membership):
+        return union(*(_region(Comparison(part.column, "=", value), field, kind) for value in part.values))
+    if part.operator == "!=":
+        return complement(_region(Comparison(part.column, "=", part.value), field, kind), kind)
+    if is_discrete(kind):
+        return union(tuple((code - 0.5, code + 0.5) for code in _codes(part, field)))
+    before, after = _ends(_number(part.value, field), kind)
+    most = MISSING if isinstance(kind, Spiked) and math.inf in kind.spikes else math.inf
+    least, greatest = {
+        "=": (before, after),
+        "<": (-math.inf, before),
+        "<=": (-math.inf, after),
+        ">": (after, most),
+        ">=": (before, most),
+    }[part.operator]
+    return intersect(((least, greatest),), everything(kind)) if least < greatest else ()
+
+
+def _codes(part: Comparison, field: Field) -> list[int]:
+    """The codes that fulfil a comparison; text is ordered as the column has it."""
+    if field.dtype == "text":
+        labels = field.labels(other=True)
+        place = labels.index(part.value)
+        known = range(len(labels) if part.operator == "=" else len(field.values))
+        return [code for code in known if COMPARE[part.operator](code, place)]
+    number = _number(part.value, field)
+    return [code for code, value in enumerate(field.values) if COMPARE[part.operator](float(value), number)]
+
+
+def _number(value: Value, field: Field) -> float:
+    """A value as the number that the column has for it: dates are text, and seconds in it."""
+    seconds = seconds_in([value]) if field.temporal and isinstance(value, str) else None
+    return float(value) if seconds is None else float(seconds[0][0])
+
+
+def _ends(value: float, kind: Column) -> tuple[float, float]:
+    """Where the interval of one value begins and ends; of a value that is between steps, both are the same."""
+    origin, step = _steps(kind)
+    if not step:
+        return value, math.nextafter(value, math.inf)
+    steps = (value - origin) / step
+    if math.isinf(steps):
+        return value, value
+    slack = 1e-6 * (1 + abs(steps))  # what a table may be off by, and still be taken
+    before, after = math.ceil(steps - slack), math.floor(steps + slack) + 1
+    return origin + (before - 0.5) * step, origin + (after - 0.5) * step

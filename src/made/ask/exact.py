@@ -1,0 +1,305 @@
+r"""The probability of a condition, given another: exact where that can be summed, otherwise an estimate that says so.
+
+What is computed is :math:`P(A \mid B) = P(A \wedge B) / P(B)` of one distribution, so that the probabilities of a
+condition and of its contrary add up to one. A model of any order has the columns of B first, then those of A given
+them, as in all its conditional answers, and holes for all the others. One whose orderings are fixed has its own.
+
+*Exact* is a sum over states: all values of discrete columns, and of numbers in steps between two limits, that are in
+the condition. One column may have a range: it comes last, and the area of its mixture between the limits is exact too.
+With more states than :data:`MOST_STATES`, or with more ranges, :mod:`made.ask.progressive` estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from made.ask.boxes import Box, Boxes, boxes_of, columns_of, common, everything, is_discrete, is_points, values_in
+from made.ask.expressions import Condition, Not, Query
+from made.ask.parser import parse
+from made.ask.progressive import MOST_CELLS, Cells, Estimate, impossible
+from made.columns.base import Column
+from made.errors import QuestionError
+from made.hints import argument
+from made.network.masked import Network
+from made.queries.conditional import predict
+from made.queries.likelihood import log_prob
+from made.tables.field import Field
+
+__all__ = ["Probability", "probability"]
+
+MOST_STATES = 10_000
+SAMPLES = 4096
+OF_CONTRARY = ", for the contrary, and the rest is the answer"
+
+
+@dataclass(frozen=True)
+class Probability:
+    """An answer.
+
+    Attributes:
+        question: what was asked, as it was understood.
+        probability: the answer.
+        kind: ``"exact"`` or ``"estimate"``.
+        standard_error: that of an estimate; 0 if exact.
+        how: how it was found, in words.
+        states: how many states an exact answer sums over.
+        samples: how many paths an estimate is the mean of.
+
+    Example:
+        >>> print(Probability("age < 30", 0.18312, "estimate", 0.00204, "", samples=4096))
+        P(age < 30) = 0.1831 ± 0.0040 (estimate: 95 % interval, 4096 paths)
+        >>> print(Probability("job = 'fixed'", 0.25, "exact", 0.0, "", states=1))
+        P(job = 'fixed') = 0.25 (exact, 1 state)
+    """
+
+    question: str
+    probability: float
+    kind: Literal["exact", "estimate"]
+    standard_error: float
+    how: str
+    states: int | None = None
+    samples: int | None = None
+
+    def __float__(self) -> float:
+        return self.probability
+
+    def __str__(self) -> str:
+        if self.kind == "exact":
+            count = "" if not self.states else f", {self.states} state{'' if self.states == 1 else 's'}"
+            return f"P({self.question}) = {self.probability:.4g} (exact{count})"
+        half = 1.96 * self.standard_error
+        shown = f"{self.probability:.4g} ± {half:.2g}"
+        if half > 1e-6:  # as many digits as the error has two of
+            digits = max(0, 1 - math.floor(math.log10(half)))
+            shown = f"{self.probability:.{digits}f} ± {half:.{digits}f}"
+        return f"P({self.question}) = {shown} (estimate: 95 % interval, {self.samples} paths)"
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval."""
+        half = 1.96 * self.standard_error
+        return max(0.0, self.probability - half), min(1.0, self.probability + half)
+
+
+def probability(
+    network: Network,
+    fields: Sequence[Field],
+    question: str | Query,
+    *,
+    masks: int | Sequence[int] | None = None,
+    segments: int = 1,
+    samples: int = SAMPLES,
+    most_states: int = MOST_STATES,
+    generator: torch.Generator | None = None,
+) -> Probability:
+    """The probability of a condition, given another, under the ensemble.
+
+    Arguments:
+        network: the network.
+        fields: what its columns are, for a person.
+        question: see :mod:`made.ask.parser`.
+        masks, segments: see :func:`made.log_prob`.
+        samples: the number of paths, if it comes to an estimate; at least one for each mask, of each the same number.
+        most_states: the most states that are summed over; 0 for an estimate in any case.
+        generator: the random numbers of an estimate.
+    """
+    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
+        raise ValueError(f"{argument('samples')} should be a whole number, at least 2, not {samples!r}.")
+    query = parse(question, fields) if isinstance(question, str) else question
+    kinds = list(network.columns)
+    given, points = _possible(boxes_of(query.given, fields, kinds), kinds, query)
+    text, sides = str(query), [(False, _inside(query.asked, given, points, fields, kinds))]
+    with suppress(QuestionError):  # the contrary may fall into too many boxes; then it is no help
+        sides.append((True, _inside(Not(query.asked), given, points, fields, kinds)))
+    for turned, boxes in sides:
+        if not boxes:
+            how = "whatever is given fulfils the condition" if turned else "nothing fulfils the condition"
+            return Probability(text, float(turned), "exact", 0.0, how, states=0)
+    numbers = network.connectivities.numbers(masks)
+    exact = _Exact(network, numbers, segments, most_states)
+    for turned, boxes in sides:
+        answer = exact.answer(boxes, given)
+        if answer is not None:
+            log_p, states, how = answer
+            p = min(1.0, math.exp(log_p))
+            return Probability(text, 1 - p if turned else p, "exact", 0.0, how + OF_CONTRARY * turned, states=states)
+    # As many paths of each mask, and if that can be, as many of each pair of masks.
+    each = len(numbers) ** 2 if samples >= 2 * len(numbers) ** 2 else len(numbers)
+    paths = each * max(2, -(-int(samples) // each))
+    # The fewer boxes paths may end in, the less they differ in weight.
+    turned, boxes = min(sides, key=lambda side: len(side[1]))
+    mean, error, how = Estimate(network, numbers, segments, paths, generator).answer(boxes, given)
+    p = min(1.0, mean)
+    return Probability(text, 1 - p if turned else p, "estimate", error, how + OF_CONTRARY * turned, samples=paths)
+
+
+def _inside(
+    condition: Condition, given: Boxes, points: frozenset[int], fields: Sequence[Field], kinds: Sequence[Column]
+) -> Boxes:
+    """A condition within what is given; a single real number that is not given has no probability."""
+    boxes = common(boxes_of(condition, fields, kinds), given, kinds)
+    return [box for box in boxes if _points(box, kinds) == points]
+
+
+def _points(box: Box, kinds: Sequence[Column]) -> frozenset[int]:
+    """The columns of real numbers that a box fixes to single values."""
+    return frozenset(d for d, region in box.items() if is_points(region, kinds[d]))
+
+
+def _possible(given: Boxes, kinds: Sequence[Column], query: Query) -> tuple[Boxes, frozenset[int]]:
+    """Of what is given, the boxes that are not infinitely less likely than others; and the columns they fix."""
+    if not given:
+        raise QuestionError(f"what is given is impossible: nothing fulfils {query.given}.")
+    fixed = [_points(box, kinds) for box in given]
+    least = min(map(len, fixed))
+    chosen = {each for each in fixed if len(each) == least}
+    if len(chosen) > 1:
+        raise QuestionError(
+            f"what is given, {query.given}, fixes real numbers in different columns, whose densities cannot be "
+            "compared: give ranges, such as 'between 49 and 51', or ask for each by itself."
+        )
+    return [box for box, each in zip(given, fixed, strict=True) if len(each) == least], chosen.pop()
+
+
+class _Exact:
+    """Sums over states."""
+
+    def __init__(self, network: Network, numbers: Sequence[int], segments: int, most: int) -> None:
+        self.network, self.numbers, self.segments, self.most = network, list(numbers), segments, most
+        self.kinds: list[Column] = list(network.columns)
+        self._known: dict[object, Tensor] = {}  # what is given has the same probability above and below
+
+    def answer(self, both: Boxes, given: Boxes) -> tuple[float, int, str] | None:
+        """log P, the number of states, and how; ``None`` if there are too many, or too many ranges."""
+        found = self._any_order(both, given) if self.network.connectivities.any_order else self._fixed(both, given)
+        if found is None:
+            return None
+        (above, above_states), (below, below_states), last = found
+        if below == -math.inf:
+            raise impossible()
+        states = max(above_states, below_states)
+        how = f"a sum over {states} state{'' if states == 1 else 's'}"
+        if last is not None:
+            how += f", with the area of '{self.network.columns.names[last]}' between its limits in each"
+        return above - below, states, how
+
+    def _any_order(self, both: Boxes, given: Boxes) -> tuple[tuple[float, int], tuple[float, int], int | None] | None:
+        first = columns_of(given)
+        second = [d for d in columns_of(both) if d not in first]
+        last = self._last(both, given, first, second)
+        before = [d for d in first if d != last]
+        above = self._total(both, before, [d for d in second if d != last], last, self.numbers)
+        # What is given, but comes last, comes after all that is not given, too.
+        after, end = (second, last) if last in first else ([], None)
+        below = None if above is None else self._total(given, before, after, end, self.numbers)
+        return None if above is None or below is None else (above, below, last)
+
+    def _last(self, both: Boxes, given: Boxes, first: list[int], second: list[int]) -> int | None:
+        """The column to put last, for its area to be taken: one with too many values, or else a number asked for."""
+        counts: dict[int, float] = {}
+        for d in first + second:
+            boxes = both + given if d in first else both
+            found = [values_in(box.get(d, everything(self.kinds[d])), self.kinds[d], self.most) for box in boxes]
+            counts[d] = max(math.inf if values is None else len(values) for values in found)
+        ranges = [d for d in counts if counts[d] == math.inf]
+        numbers = [d for d in second if not is_discrete(self.kinds[d])]
+        return max(ranges or numbers, key=counts.__getitem__, default=None)
+
+    def _fixed(self, both: Boxes, given: Boxes) -> tuple[tuple[float, int], tuple[float, int], int | None] | None:
+        """Each mask has its own columns before the last that is spoken of; those in between have all their values."""
+        totals: list[list[tuple[float, int]]] = [[], []]
+        last = None
+        for number in self.numbers:
+            ordering = self.network.connectivities[number].ordering
+            for boxes, found in ((both, totals[0]), (given, totals[1])):
+                end = max((int(ordering[d]) for d in columns_of(boxes)), default=0)
+                prefix = ordering.argsort().tolist()[:end]
+                numeric = bool(prefix) and not is_discrete(self.kinds[prefix[-1]])
+                last = prefix[-1] if numeric else last
+                rest = prefix[:-1] if numeric else prefix
+                total = self._total(boxes, [], rest, prefix[-1] if numeric else None, [number])
+                if total is None:
+                    return None
+                found.append(total)
+        means = [_log_sum([log_p for log_p, _ in found]) for found in totals]
+        above, below = ((mean, sum(count for _, count in found)) for mean, found in zip(means, totals, strict=True))
+        return above, below, last
+
+    def _total(
+        self, boxes: Boxes, first: list[int], second: list[int], last: int | None, numbers: list[int]
+    ) -> tuple[float, int] | None:
+        """log P of boxes, and the number of states: p(first) p(second | first) times the area of the last."""
+        columns = first + second
+        states = self._states(boxes, columns)
+        if states is None:
+            return None
+        rows = np.full((len(states), len(self.kinds)), np.nan)
+        rows[:, columns] = np.array(list(states)).reshape(len(states), len(columns))
+        total = torch.zeros(len(rows), dtype=torch.float64)
+        if first:
+            distinct, place = np.unique(rows[:, first], axis=0, return_inverse=True)
+            alone = np.full((len(distinct), len(self.kinds)), np.nan)
+            alone[:, first] = distinct
+            total += self._log_prob(alone, None, numbers)[torch.from_numpy(place.reshape(-1))]
+        if second:
+            total += self._log_prob(rows, first or None, numbers)
+        if last is not None:
+            cells = Cells(last, self.kinds[last], boxes)
+            if len(cells) * len(rows) * len(numbers) > MOST_CELLS:
+                return None
+            total += self._log_area(rows, last, cells, list(states.values()), numbers)
+        return total.logsumexp(0).item(), len(states)
+
+    def _states(self, boxes: Boxes, columns: list[int]) -> dict[tuple[float, ...], list[int]] | None:
+        """The values of some columns that boxes allow, and which boxes those are."""
+        states: dict[tuple[float, ...], list[int]] = {}
+        looked_at = 0
+        for number, box in enumerate(boxes):
+            found = [values_in(box.get(d, everything(self.kinds[d])), self.kinds[d], self.most) for d in columns]
+            values = [each for each in found if each is not None]
+            if len(values) < len(found) or math.prod(map(len, values)) > self.most:
+                return None
+            for state in product(*values):
+                states.setdefault(state, []).append(number)
+            looked_at += math.prod(map(len, values))
+            if len(states) > self.most or looked_at > 10 * self.most:
+                return None
+        return states
+
+    def _log_prob(self, rows: NDArray[np.float64], given: list[int] | None, numbers: list[int]) -> Tensor:
+        key = rows.tobytes(), tuple(given or ()), tuple(numbers)
+        if key not in self._known:
+            answer = log_prob(self.network, rows, given=given, masks=numbers, segments=self.segments)
+            self._known[key] = answer.double().cpu()
+        return self._known[key]
+
+    def _log_area(
+        self,
+        rows: NDArray[np.float64],
+        last: int,
+        cells: Cells,
+        which: list[list[int]],
+        numbers: list[int],
+    ) -> Tensor:
+        """log P that the last column is in the boxes that a row is in, given the row."""
+        allowed = torch.stack([cells.flags[numbers_of].any(dim=0) for numbers_of in which])
+        answers = []
+        for part in torch.arange(len(rows)).split(1000):
+            prediction = predict(self.network, rows[part.numpy()], last, masks=numbers, segments=self.segments)
+            mass = (prediction.weights.double().unsqueeze(-1) + cells.log_mass(prediction.units)).cpu()
+            answers.append(mass.masked_fill(~allowed[part], -torch.inf).logsumexp(dim=(0, 2)))
+        return torch.cat(answers)
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    return torch.tensor(values, dtype=torch.float64).logsumexp(dim=0).item()

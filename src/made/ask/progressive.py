@@ -1,0 +1,346 @@
+r"""Progressive sampling: the probability of many columns' ranges, by paths that never leave them.
+
+A path goes along an ordering of the columns. At each of them it multiplies its weight by the probability, given the
+path so far, that the column's value is in its region, and draws a value from what the model has *within* the region.
+The mean weight is an unbiased estimate of the probability of all regions at once (Yang et al., *Deep unsupervised
+cardinality estimation*, 2019), and no path is thrown away.
+
+Here paths go through a *union* of disjoint boxes: a path keeps the boxes that it may still end in, and the region of a
+column is the union of theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from made.ask.boxes import Boxes, Region, columns_of, everything, is_discrete, is_points, values_in
+from made.columns.base import Column
+from made.columns.mass import choose, draw_within, log_mass
+from made.errors import QuestionError
+from made.hints import argument
+from made.network.connectivity import Connectivity
+from made.network.layout import Plan
+from made.network.masked import Network
+from made.queries.likelihood import passes, way
+from made.queries.sampling import complete
+
+__all__ = ["Cells", "Estimate", "Paths", "impossible"]
+
+ROWS = 1000  # in a pass
+NUMBERS = 2**18  # output units of as many rows and cells as are worked on at once
+MOST_CELLS = 2**22  # of all paths together, in one column
+
+
+class Cells:
+    """One column, cut so that each box has all of a cell or nothing of it.
+
+    Cells are the single values of a discrete column, and the intervals between the ends of the boxes of a numeric one.
+
+    Arguments:
+        d: the number of the column.
+        kind: what it is.
+        boxes: the boxes, at least one.
+
+    Attributes:
+        low, high: the ends of each cell that a box has.
+        flags: which cells each box has, (boxes, cells).
+    """
+
+    def __init__(self, d: int, kind: Column, boxes: Boxes) -> None:
+        self.kind, self.discrete = kind, is_discrete(kind)
+        ((least, most),) = everything(kind)
+        regions = [box.get(d, ((least, most),)) for box in boxes]
+        ends = {least, most, *(end for region in regions for interval in region for end in interval)}
+        if self.discrete:
+            ends = {code - 0.5 for code in range(round(most + 1.5))}
+        bounds = torch.tensor(sorted(ends), dtype=torch.float64)
+        flags = torch.stack([_inside(region, bounds[:-1]) for region in regions])
+        used = flags.any(dim=0)
+        self.low, self.high, self.flags = bounds[:-1][used], bounds[1:][used], flags[:, used]
+        # What is given of a real number may be a single one: its density counts then, the same for all that is asked.
+        self.points = all(is_points(region, kind) for region in regions)
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def log_mass(self, units: Tensor) -> Tensor:
+        """The log probability of each cell. Shapes: (..., outputs) to (..., cells)."""
+        units = units.double()
+        if self.discrete or self.points:
+            values = [self._value(cell, units) for cell in range(len(self))]
+            return torch.stack([self.kind.log_prob(units, value.expand(units.shape[:-1])) for value in values], dim=-1)
+        some = max(1, NUMBERS // max(1, units.numel()))
+        parts = zip(self.low.split(some), self.high.split(some), strict=True)
+        return torch.cat([log_mass(self.kind, units.unsqueeze(-2), low, high) for low, high in parts], dim=-1)
+
+    def draw(self, units: Tensor, cells: Tensor, uniform: Tensor) -> Tensor:
+        """A value from within one cell of each row. Shapes: (rows, outputs), (rows), (rows) to (rows)."""
+        units = units.double()
+        if self.discrete or self.points:
+            known = torch.stack([self._value(cell, units) for cell in range(len(self))])
+            return known.to(uniform.dtype).index_select(0, cells)
+        places = cells.cpu()
+        return draw_within(self.kind, units, self.low[places], self.high[places], uniform)
+
+    def _value(self, cell: int, like: Tensor) -> Tensor:
+        """The only value of a cell, as the kind works on it."""
+        low = self.low[cell].item()
+        value = torch.tensor(low + 0.5 if self.discrete else max(low, -1e300), dtype=torch.float64)
+        return self.kind.inner(value).to(like.device)
+
+
+def _inside(region: Region, values: Tensor) -> Tensor:
+    """Whether values are in a region. Shapes: (values) to (values)."""
+    low, high = torch.tensor(region, dtype=torch.float64).t()
+    place = torch.searchsorted(low.contiguous(), values, right=True) - 1
+    inside: Tensor = (place >= 0) & (values < high[place.clamp(min=0)])
+    return inside
+
+
+class Paths:
+    """Several paths: where they are, and what they weigh.
+
+    Arguments:
+        network: the network.
+        values: where they start: values as the kinds work on them, anything for those not known, (paths, columns).
+        known: which columns are known, (columns).
+        segments: see :func:`made.log_prob`.
+        generator: random numbers.
+
+    Attributes:
+        log_weight: the logarithm of each path's weight, (paths).
+    """
+
+    def __init__(
+        self, network: Network, values: Tensor, known: Tensor, segments: int, generator: torch.Generator | None
+    ) -> None:
+        self.network, self.segments, self.generator = network, segments, generator
+        self.values, self.known = values.clone(), known.expand_as(values).clone()
+        self.log_weight = values.new_zeros(len(values), dtype=torch.float64)
+
+    def enter(self, boxes: Boxes) -> None:
+        """From here on paths are to end in these boxes, in whose regions all that is known is; weights begin anew."""
+        kinds = self.network.columns
+        self._boxes, self._cells = boxes, {d: Cells(d, kinds[d], boxes) for d in columns_of(boxes)}
+        for d, cells in self._cells.items():
+            if len(cells) * len(self.values) > MOST_CELLS:
+                raise QuestionError(
+                    f"the values of '{kinds.names[d]}' fall into {len(cells):,} ranges, and an estimate by "
+                    f"{len(self.values):,} paths takes {MOST_CELLS // len(self.values):,} at most: ask for less at "
+                    f"once, or take fewer {argument('samples')}."
+                )
+        self._alive = torch.ones(len(self.values), len(boxes), dtype=torch.bool, device=self.values.device)
+        self.log_weight = torch.zeros_like(self.log_weight)
+
+    @torch.no_grad()
+    def walk(self, columns: Sequence[int], numbers: Tensor) -> None:
+        """Go through columns, each path in the order of its mask, as far as the last of them.
+
+        Masks of any order put these columns right after all that is known. In an ordering that is what it is, others
+        may come before; their values are drawn.
+        """
+        if self.network.connectivities.any_order:
+            more = {d: Cells(d, self.network.columns[d], self._boxes) for d in columns if d not in self._cells}
+            self._cells |= more
+        for number in numbers.unique().tolist():
+            which = (numbers == number).nonzero().squeeze(1).to(self.values.device)
+            if self.network.connectivities.any_order:
+                self._walk_any(which, columns, number)
+            else:
+                self._walk_prefix(which, columns, number)
+
+    def _walk_any(self, which: Tensor, columns: Sequence[int], number: int) -> None:
+        known = self.known[which]
+        asked = torch.zeros(known.shape[1], dtype=torch.bool)
+        asked[list(columns)] = True
+        given = known.clone() if known.any() else None
+        known |= asked.to(known.device)
+        number, cut = way(self.network, given is None and bool(asked.all()), number, self.segments)
+        for connectivity, flags in passes(self.network, number, None if given is None else asked.numpy(), cut):
+            mask = connectivity if isinstance(connectivity, Connectivity) else self.network.connectivities[number]
+            plan = self.network.plan(connectivity, rows=len(which))
+            for d in mask.ordering.argsort().tolist():
+                if asked[d] and (flags is None or flags[d]):
+                    self._step(which, d, self._units(plan, which, d, known, given))
+        self.known[which] = known
+
+    def _walk_prefix(self, which: Tensor, columns: Sequence[int], number: int) -> None:
+        ordering = self.network.connectivities[number].ordering
+        first, last = int(self.known[which[0]].sum()), max(ordering[d] for d in columns)
+        plan = self.network.plan(number, rows=len(which))
+        for asked, part in groupby(ordering.argsort().tolist()[first:last], key=self._cells.__contains__):
+            if asked:
+                for d in part:
+                    self.known[which, d] = True
+                    self._step(which, d, self._units(plan, which, d, self.known[which], None))
+            else:
+                run = list(part)
+                self._fill(which, run, number)
+                self.known[which[:, None], torch.tensor(run, device=which.device)] = True
+
+    def _units(self, plan: Plan, which: Tensor, d: int, observed: Tensor, given: Tensor | None) -> Tensor:
+        """The output units of a column, which see what is known before it. Shape: (paths, outputs)."""
+        ours = torch.from_numpy(self.network.columns.output_columns == d).nonzero().squeeze(1).to(which.device)
+        parts = []
+        for rows in torch.arange(len(which), device=which.device).split(ROWS):
+            outputs = self.network.run(
+                plan,
+                plan.arrange(self.values[which[rows]]),
+                observed=plan.arrange(observed[rows]),
+                given=None if given is None else plan.arrange(given[rows]),
+            )
+            parts.append(plan.restore(outputs, self.network.depth + 1).index_select(1, ours))
+        return torch.cat(parts)
+
+    def _fill(self, which: Tensor, columns: Sequence[int], number: int) -> None:
+        """Draw columns about which the boxes say nothing: as many as there are, by one pass."""
+        rows = self.values[which].masked_fill(~self.known[which], torch.nan)
+        uniform = self._uniform(rows.numel()).reshape(rows.shape).clamp(min=torch.finfo(torch.float64).eps / 4)
+        filled = complete(self.network, rows, torch.full((len(rows),), number), uniform, True, ROWS)
+        for d in columns:
+            self.values[which, d] = filled[:, d]
+
+    def _step(self, which: Tensor, d: int, units: Tensor) -> None:
+        """Weigh what a column has in the boxes that paths may still end in, and draw from that."""
+        cells, alive = self._cells[d], self._alive[which]
+        flags = cells.flags.to(alive.device)
+        allowed = (alive.double() @ flags.double()) > 0  # (paths, cells)
+        masses = cells.log_mass(units).masked_fill(~allowed, -torch.inf)
+        self.log_weight[which] += masses.logsumexp(dim=1)
+        chosen, within = choose(masses, self._uniform(len(which)))  # a path without a way on weighs nothing
+        self.values[which, d] = cells.draw(units, chosen, within).to(self.values.dtype)
+        self._alive[which] = alive & flags.t()[chosen]
+
+    def _uniform(self, count: int) -> Tensor:
+        return torch.rand(count, generator=self.generator, dtype=torch.float64, device=self.values.device)
+
+
+class Estimate:
+    """Means over paths, an equal number for each mask."""
+
+    def __init__(
+        self,
+        network: Network,
+        numbers: Sequence[int],
+        segments: int,
+        count: int,
+        generator: torch.Generator | None,
+    ) -> None:
+        self.network, self.segments, self.count, self.generator = network, segments, count, generator
+        self.masks = torch.tensor(numbers)
+        self.any_order = network.connectivities.any_order
+
+    def answer(self, both: Boxes, given: Boxes) -> tuple[float, float, str]:
+        """The mean, its standard error, and how."""
+        first = columns_of(given)
+        second = [d for d in columns_of(both) if d not in first]
+        how = f"progressive sampling, {self.count} paths through {len(first + second)} columns"
+        how += "" if self.any_order else " and all that come before these in the orderings"
+        state, beside = self._state(given), self._beside(both, given, second)
+        if beside is not None and (not first or (self.any_order and state is not None)):
+            paths = self._start(state or {})
+            paths.enter(beside)
+            paths.walk(second, self._mask_of(0))
+            mean, error, scale = _mean(paths.log_weight, len(self.masks))
+            return math.exp(scale) * mean, math.exp(scale) * error, how
+        if beside is not None:
+            paths = self._start({})
+            paths.enter(given)
+            paths.walk(first, self._mask_of(0))
+            weight = paths.log_weight
+            paths.enter(beside)
+            paths.walk(second, self._mask_of(1))
+            how += ", those of what is given weighted by its probability"
+            return *_ratio(weight, paths.log_weight, self._strata), how
+        above, below = self._start({}), self._start({})
+        above.enter(both)
+        below.enter(given)
+        above.walk(first if self.any_order else first + second, self._mask_of(0))
+        if self.any_order and second:
+            above.walk(second, self._mask_of(1))
+        below.walk(first, self._mask_of(0))
+        mean, error, scale = _mean(above.log_weight, self._strata)
+        given_mean, given_error, given_scale = _mean(below.log_weight, len(self.masks))
+        if given_mean == 0:
+            raise impossible()
+        answer = math.exp(scale - given_scale) * mean / given_mean
+        relative = math.hypot(error / mean if mean else 0.0, given_error / given_mean)
+        return answer, answer * relative, how + ", and as many through those of what is given"
+
+    def _start(self, state: dict[int, float]) -> Paths:
+        like = self.network.c
+        rows = torch.full((1, len(self.network.columns)), torch.nan, dtype=torch.float64)
+        for d, value in state.items():
+            rows[0, d] = value
+        values, hole = self.network.columns.check(rows, like)
+        known = torch.ones_like(values[0], dtype=torch.bool) if hole is None else ~hole[0]
+        return Paths(self.network, values.expand(self.count, -1), known, self.segments, self.generator)
+
+    def _mask_of(self, block: int) -> Tensor:
+        """A mask for each path, all of them in turn; in the second block, if it may be another, each after each."""
+        path, masks = torch.arange(self.count), len(self.masks)
+        return self.masks[(path // masks if block and self.any_order else path) % masks]
+
+    @property
+    def _strata(self) -> int:
+        """How many ways there are to go through two blocks, if there are enough paths for all of them."""
+        masks = len(self.masks)
+        return masks**2 if self.any_order and self.count % masks**2 == 0 and self.count > masks**2 else masks
+
+    def _state(self, given: Boxes) -> dict[int, float] | None:
+        """What is given, if it is one value of each of its columns."""
+        if len(given) > 1:
+            return None
+        found = {d: values_in(region, self.network.columns[d], 1) for d, region in given[0].items()}
+        return {d: values[0] for d, values in found.items() if values} if all(found.values()) else None
+
+    def _beside(self, both: Boxes, given: Boxes, second: list[int]) -> Boxes | None:
+        """What is asked for of other columns, if that is the same whatever is given, and if they come later."""
+        first = columns_of(given)
+        if not self.any_order and first and second:
+            orderings = [self.network.connectivities[number].ordering for number in self.masks.tolist()]
+            if any(max(ordering[first]) > min(ordering[second]) for ordering in orderings):
+                return None
+        parts: list[Boxes] = [[] for _ in given]
+        for box in both:
+            inside = {d: region for d, region in box.items() if d in first}
+            if inside not in given or not second:
+                return None
+            parts[given.index(inside)].append({d: region for d, region in box.items() if d not in first})
+        return parts[0] if all(part == parts[0] for part in parts) else None
+
+
+def _mean(log_weight: Tensor, strata: int) -> tuple[float, float, float]:
+    """The mean weight, its standard error, and the logarithm of what both are to be multiplied by.
+
+    Paths are drawn in strata, the masks: what differs from mask to mask is no error.
+    """
+    scale = max(log_weight.max().item(), -1e300)
+    weight = (log_weight - scale).exp()
+    return weight.mean().item(), _error(weight, strata), scale
+
+
+def _ratio(log_weight: Tensor, log_value: Tensor, strata: int) -> tuple[float, float]:
+    """The mean value, weighted, and its standard error by the delta method."""
+    weight = (log_weight - log_weight.max()).exp()
+    if not weight.sum() > 0:
+        raise impossible()
+    weight, value = weight / weight.mean(), log_value.exp()
+    mean = (weight * value).mean()
+    return mean.item(), _error(weight * (value - mean), strata)
+
+
+def _error(values: Tensor, strata: int) -> float:
+    """The standard error of the mean of values in strata of equal size, which take turns."""
+    by_stratum = values.reshape(-1, strata)
+    return math.sqrt(by_stratum.var(dim=0).mean().item() / len(values))
+
+
+def impossible() -> QuestionError:
+    """What is said of something given that cannot be."""
+    return QuestionError("what is given has probability 0 under the model: give something that is possible.")

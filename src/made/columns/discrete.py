@@ -1,0 +1,192 @@
+"""Kinds of columns with a list of values: binary and categorical."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from made.columns.base import Column
+from made.columns.unseen import Unseen
+
+__all__ = ["Binary", "Categorical"]
+
+LEAST_DEVIATION = 0.1  # that a standardised input is divided by
+
+
+@dataclass(frozen=True)
+class Binary(Column):
+    r"""A column of zeros and ones: one input unit, and one output unit, the logit of :math:`\hat x_d`.
+
+    Arguments:
+        signed: code the input as -1 and +1, so that 0, the input of what is masked or not observed, is neither.
+        share: the share of ones; the input is then standardised by it, so that 0 is what is expected. It is divided by
+            a deviation of 0.1 at least, or rare ones would be large.
+        unseen: what any other number is; its input is 0, as if it were not observed. ``None``: it is not allowed.
+
+    Example:
+        >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
+        tensor([0.5000, 0.5000])
+    """
+
+    signed: bool = False
+    share: float | Tensor | None = None
+    unseen: Unseen | None = None
+
+    inputs = 1
+    outputs = 1
+    codes = 2
+
+    @property
+    def allowed(self) -> str:
+        return "0 or 1" if self.unseen is None else "a finite number"
+
+    def __post_init__(self) -> None:
+        if self.share is None:
+            return
+        if self.signed:
+            raise ValueError("'signed' is for inputs that are not standardised by a 'share'.")
+        if not isinstance(self.share, Tensor) and not 0 < self.share < 1:
+            raise ValueError(f"'share' should be above 0 and below 1, not {self.share!r}.")
+
+    def __repr__(self) -> str:
+        coding = f"signed={self.signed}" if self.share is None else f"share={self.share}"
+        return f"Binary({coding}{'' if self.unseen is None else f', unseen={self.unseen!r}'})"
+
+    @property
+    def family(self) -> object:
+        return self if self.share is None else (Binary, "standardised", self.unseen)
+
+    @staticmethod
+    def joint(kinds: Sequence[Column]) -> Column:
+        first = cast(Binary, kinds[0])
+        if first.share is None:
+            return first
+        shares = [cast(Binary, kind).share for kind in kinds]
+        return Binary(share=torch.tensor(shares, dtype=torch.float64), unseen=first.unseen)
+
+    def valid(self, values: Tensor) -> Tensor:
+        return self._listed(values) if self.unseen is None else values.isfinite()
+
+    def encode(self, values: Tensor) -> Tensor:
+        if self.share is None:
+            units = 2 * values - 1 if self.signed else values
+        else:
+            share = torch.as_tensor(self.share, dtype=values.dtype, device=values.device)
+            units = (values - share) / (share * (1 - share)).sqrt().clamp(min=LEAST_DEVIATION)
+        if self.unseen is not None:
+            units = units.masked_fill(~self._listed(values), 0)
+        return units.unsqueeze(-1)
+
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        logit = units.squeeze(-1)
+        if self.unseen is None:
+            return F.binary_cross_entropy_with_logits(logit, values, reduction="none").neg_()
+        listed = self._listed(values)
+        learned = F.binary_cross_entropy_with_logits(logit, values * listed, reduction="none").neg_()
+        return self.unseen.combine(learned, listed, values)
+
+    def _listed(self, values: Tensor) -> Tensor:
+        return values * (values - 1) == 0
+
+    def independent(self, values: Tensor) -> Tensor:
+        return ((values.sum() + 1) / (len(values) + 2)).logit().unsqueeze(0)  # as if there were one 0 and one 1 more
+
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        return (units.squeeze(-1) > noise).to(units.dtype)
+
+    def mode(self, units: Tensor) -> Tensor:
+        return (units.squeeze(-1) > 0).to(units.dtype)
+
+    def noise(self, uniform: Tensor) -> Tensor:
+        return uniform.logit()
+
+
+@dataclass(frozen=True)
+class Categorical(Column):
+    r"""A column of the values 0, ..., k - 1: k input units, one-hot, and k output units, the logits of a softmax.
+
+    Arguments:
+        k: the number of values.
+        ordered: whether the values are in an order: then there are input units, too, for 'above the first', ...,
+            'above the last but one', coded as -1 and +1, so that an order need not be learned.
+        reserved: the least probability of the last value, which then stands for all that was never seen: a share of
+            the distribution that is not learned. That value is scored, but never drawn, nor the most likely.
+
+    Example:
+        >>> Categorical(3).encode(torch.tensor([2.0, 0.0]))
+        tensor([[0., 0., 1.],
+                [1., 0., 0.]])
+    """
+
+    k: int
+    ordered: bool = False
+    reserved: float = 0.0
+
+    def __post_init__(self) -> None:
+        if int(self.k) != self.k or self.k < 1:
+            raise ValueError(f"'k' should be a whole number, at least 1, not {self.k!r}.")
+        if not 0 <= self.reserved < 1:
+            raise ValueError(f"'reserved' should be at least 0 and below 1, not {self.reserved!r}.")
+
+    def __repr__(self) -> str:
+        more = ", ordered=True" * self.ordered + (f", reserved={self.reserved:g}" if self.reserved else "")
+        return f"Categorical(k={self.k}{more})"
+
+    @property
+    def inputs(self) -> int:
+        return 2 * self.k - 1 if self.ordered else self.k
+
+    @property
+    def outputs(self) -> int:
+        return self.k
+
+    @property
+    def codes(self) -> int:
+        return self.k
+
+    @property
+    def cardinality(self) -> int:
+        return self.k - (self.reserved > 0)
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from 0 to {self.k - 1}"
+
+    def valid(self, values: Tensor) -> Tensor:
+        return (values >= 0) & (values < self.k) & (values == values.floor())
+
+    def encode(self, values: Tensor) -> Tensor:
+        categories = torch.arange(self.k, dtype=values.dtype, device=values.device)
+        units = (values.unsqueeze(-1) == categories).to(values.dtype)
+        if not self.ordered:
+            return units
+        return torch.cat([units, 2 * (values.unsqueeze(-1) >= categories[1:]).to(values.dtype) - 1], dim=-1)
+
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        return self._log_shares(units).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
+
+    def independent(self, values: Tensor) -> Tensor:
+        counts = values.long().bincount(minlength=self.k).to(values.dtype) + 1  # as if there were one more of each
+        return (counts / counts.sum()).log()
+
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        # The last is left out: it is 1 but for rounding, and is not to be missed.
+        below = units[..., : self.cardinality].softmax(dim=-1).cumsum(dim=-1)[..., :-1]
+        return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
+
+    def mode(self, units: Tensor) -> Tensor:
+        return units[..., : self.cardinality].argmax(dim=-1).to(units.dtype)
+
+    def _log_shares(self, units: Tensor) -> Tensor:
+        learned = units.log_softmax(dim=-1)
+        if not self.reserved:
+            return learned
+        learned = learned + math.log1p(-self.reserved)
+        last = learned[..., -1:]
+        return torch.cat([learned[..., :-1], last.logaddexp(torch.full_like(last, math.log(self.reserved)))], dim=-1)

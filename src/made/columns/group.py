@@ -1,0 +1,183 @@
+"""The columns of a table together, vectorised over columns of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from made.columns.base import Column
+from made.columns.discrete import Binary
+from made.errors import DataError
+
+__all__ = ["Columns", "Rows"]
+
+Rows: TypeAlias = Tensor | ArrayLike
+
+
+def _as_tensor(rows: ArrayLike) -> Tensor:
+    array = np.asarray(rows)
+    if array.dtype.kind not in "biufc":
+        raise DataError(f"'rows' should be numbers, not {array.dtype}: code other values as 0, 1, ..., holes as NaN.")
+    return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
+
+
+class Columns(Sequence[Column]):
+    """The columns of a table, in order: which units are whose, and rows to units and back.
+
+    Arguments:
+        kinds: the kind of each column.
+        names: a name for each, for messages; x1, x2, ... unless told.
+
+    Example:
+        >>> columns = Columns([Binary(), Categorical(3)], names=["male", "home"])
+        >>> columns
+        Columns(1 x Binary(signed=False), 1 x Categorical(k=3))
+        >>> columns.input_columns
+        array([0, 1, 1, 1])
+        >>> columns.check([[1, 3]])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        made.errors.DataError: row 0, column 1 ('home'): 3 is not a whole number from 0 to 2, nor ...
+    """
+
+    def __init__(self, kinds: Sequence[Column], names: Sequence[str] | None = None) -> None:
+        self.kinds = tuple(kinds)
+        self.names = tuple(f"x{d + 1}" for d in range(len(self.kinds))) if names is None else tuple(names)
+        if not self.kinds:
+            raise ValueError("'kinds' should have at least one column.")
+        if wrong := [kind for kind in self.kinds if not isinstance(kind, Column)]:
+            raise ValueError(f"'kinds' should be columns such as Binary() or Categorical(3), not {wrong[0]!r}.")
+        if len(self.names) != len(self.kinds) or isinstance(names, str):
+            raise ValueError(f"'names' should have {len(self.kinds)} elements, not {len(self.names)}.")
+        if len(set(self.names)) != len(self.names):
+            raise ValueError(f"'names' should differ from each other: {', '.join(self.names)}.")
+        self.input_columns = np.repeat(np.arange(len(self)), [kind.inputs for kind in self.kinds])
+        self.output_columns = np.repeat(np.arange(len(self)), [kind.outputs for kind in self.kinds])
+        self.inputs = len(self.input_columns)
+        self.outputs = len(self.output_columns)
+
+    @classmethod
+    def binary(cls, count: int, names: Sequence[str] | None = None, *, signed: bool = False) -> Columns:
+        """``count`` binary columns."""
+        return cls([Binary(signed)] * count, names)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.kinds[index]
+
+    def __repr__(self) -> str:
+        shown = [str(kind) if kind.family == kind else type(kind).__name__ for kind in self.kinds]
+        return f"Columns({', '.join(f'{shown.count(kind)} x {kind}' for kind in dict.fromkeys(shown))})"
+
+    def permuted(self, order: Sequence[int]) -> Columns:
+        """The same columns in another order."""
+        if self.kinds.count(self.kinds[0]) == len(self):
+            return self  # one kind: its units are the same in any order
+        return Columns([self.kinds[d] for d in order], [self.names[d] for d in order])
+
+    @cached_property
+    def _groups(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
+        """Each family's joint kind, with its columns and their input and output units."""
+        with torch.inference_mode(False):  # what is made while evaluating is kept for training
+            return self._group()
+
+    def _group(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
+        families: dict[object, list[int]] = {}
+        for d, kind in enumerate(self.kinds):
+            families.setdefault(kind.family, []).append(d)
+        groups = []
+        for members in families.values():
+            together = self.kinds[members[0]].joint([self.kinds[d] for d in members])
+            of_kind = np.zeros(len(self), dtype=np.bool_)
+            of_kind[members] = True
+            where = (of_kind, of_kind[self.input_columns], of_kind[self.output_columns])
+            columns, inputs, outputs = (torch.from_numpy(np.flatnonzero(flags)) for flags in where)
+            groups.append((together, columns, inputs, outputs))
+        return groups
+
+    def check(self, rows: Rows, like: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Rows as a tensor, with the type and on the device of ``like``, and the flags of holes, if there are any.
+
+        Shapes: (rows, columns), with 0 in place of NaN, and (rows, columns). An error names the first entry that is
+        not allowed.
+        """
+        table = rows if isinstance(rows, Tensor) else _as_tensor(rows)
+        if table.ndim != 2 or table.shape[1] != len(self):
+            raise DataError(f"'rows' should have the shape (rows, {len(self)}), not {tuple(table.shape)}.")
+        if table.dtype.is_complex:
+            raise DataError(f"'rows' should be real numbers, not {table.dtype}.")
+        if not table.dtype.is_floating_point:
+            table = table.to(torch.float32)
+        if like is not None:
+            table = table.to(like.device)
+        valid = self._by_family(Column.valid, table, torch.bool)
+        dtype = table.dtype if like is None else like.dtype
+        if valid.all():
+            return self._by_family(Column.inner, table, dtype), None
+        hole = table.isnan()
+        if not (valid | hole).all():
+            row, column = (valid | hole).logical_not().nonzero()[0].tolist()
+            raise DataError(
+                f"column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
+                f"{self.kinds[column].allowed}, nor NaN for 'not observed'.",
+                row=row,
+                column=self.names[column],
+            )
+        return self._by_family(Column.inner, table, dtype).masked_fill(hole, 0), hole
+
+    def outer(self, values: Tensor) -> Tensor:
+        """Values as the table has them, in double precision if columns are not all discrete; NaN stays NaN."""
+        return self._by_family(Column.outer, values, None)
+
+    def _by_family(
+        self, method: Callable[[Column, Tensor], Tensor], table: Tensor, dtype: torch.dtype | None
+    ) -> Tensor:
+        """A method of :class:`Column` on values, of each family's columns. Shapes: (rows, columns)."""
+        parts = []
+        for kind, columns, _, _ in self._groups:
+            values = table if len(self._groups) == 1 else table.index_select(1, columns.to(table.device))
+            parts.append(getattr(kind, method.__name__)(values))
+        dtype = max((part.dtype for part in parts), key=lambda each: each.itemsize) if dtype is None else dtype
+        if len(parts) == 1:
+            return torch.as_tensor(parts[0], dtype=dtype)
+        together = torch.empty_like(table, dtype=dtype)
+        for part, (_, columns, _, _) in zip(parts, self._groups, strict=True):
+            together[:, columns.to(table.device)] = part.to(dtype)
+        return together
+
+    def encode(self, values: Tensor) -> Tensor:
+        """Values to input units. Shapes: (rows, columns) to (rows, inputs)."""
+        if len(self._groups) == 1:
+            return self._groups[0][0].encode(values).flatten(1)
+        units = values.new_empty(len(values), self.inputs)
+        for kind, columns, inputs, _ in self._groups:
+            of_kind = kind.encode(values.index_select(1, columns.to(values.device)))
+            units[:, inputs.to(values.device)] = of_kind.flatten(1)
+        return units
+
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        """The log-likelihood of each value. Shapes: (rows, outputs), (rows, columns) to (rows, columns)."""
+        if len(self._groups) == 1:
+            return self._groups[0][0].log_prob(units.unflatten(1, (len(self), -1)), values)
+        parts = []
+        for kind, columns, _, outputs in self._groups:
+            of_kind = units.index_select(1, outputs.to(units.device)).unflatten(1, (len(columns), -1))
+            parts.append(kind.log_prob(of_kind, values.index_select(1, columns.to(units.device))))
+        order = torch.cat([columns for _, columns, _, _ in self._groups]).argsort()
+        return torch.cat(parts, dim=1).index_select(1, order.to(units.device))
+
+    def noise(self, uniform: Tensor) -> Tensor:
+        """The random numbers that each column's kind draws with. Shapes: (rows, columns) to (rows, columns)."""
+        return self._by_family(Column.noise, uniform, uniform.dtype)
+
+    def initial(self) -> Tensor:
+        """What the output units are before training, if the weights add nothing. Shape: (outputs)."""
+        return torch.cat([kind.initial() for kind in self.kinds])

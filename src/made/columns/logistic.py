@@ -1,0 +1,385 @@
+r"""Columns of numbers: a mixture of logistics on standardised values, and integers as the areas between them.
+
+With :math:`z = (x - \text{location}) / \text{scale}` and :math:`t_k = (z - \mu_k) / s_k`, the density is
+
+.. math:: p(x) = \frac{1}{\text{scale}} \sum_k \pi_k \frac{\sigma(t_k) \sigma(-t_k)}{s_k}
+
+in the data's own units. Where values are steps apart (integers), the probability of one is the area from half a step
+below it to half a step above. Both are computed from
+
+.. math:: \sigma(b) - \sigma(a) = \sigma(b) \sigma(-a) (1 - e^{a - b}),
+
+which loses no digits far out in the tails.
+
+Amounts that range over orders of magnitude are standardised on a curved scale (:mod:`transform`), whose slope is
+part of the density. Numbers that are never below some least one have a mixture that is cut off there: what would lie
+below is shared out over the rest, :math:`p(x) / \sum_k \pi_k \sigma((\mu_k - z_\text{low}) / s_k)`.
+
+A billionth of every such distribution is spread over the whole line, so that no finite number is impossible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from made.columns.base import Column
+from made.columns.transform import bend, log_slope, unbend
+
+__all__ = ["Numeric"]
+
+# A ten-thousandth of every mixture is spread over logistics that are ever wider, a tail like a power of z: what is far
+# from everything that was seen costs tens of nats, not thousands. On a curved scale, one logistic is such a tail.
+WIDE_SCALES = (4.0, 20.0, 100.0, 500.0, 2500.0)
+WIDE_SHARES = (8e-5, 1.6e-5, 3.2e-6, 6.4e-7, 1.6e-7)
+CURVED_WIDE = ((2.0,), (1e-4,))
+
+# A billionth is a Cauchy distribution over the whole line, the other side of a bound, too: no finite number is
+# impossible, and even what is 1e15 scales away costs no more than a hundred nats. It is never drawn from.
+FAR_SHARE = 1e-9
+
+# The input units beside z itself: where along the values it is, at places where standardised values usually are.
+PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+
+# Standardised values are no farther than this: it has room for its square in single precision.
+FARTHEST = 1e15
+
+# How wide a step may be, in standardised values: beyond, single precision has no area for it. Data are far from both.
+LEAST_STEP, MOST_STEP = 1e-12, 1e15
+
+FIELDS = ("location", "scale", "step", "curve", "center", "low")
+TAIL = 0.025
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+
+
+@dataclass(frozen=True)
+class Numeric(Column):
+    r"""A column of numbers: a mixture of logistics.
+
+    Input units are z, its growth slowed so that a heavy tail does no harm, and smooth steps at :data:`PLACES`. Output
+    units are, for each component, the logit of :math:`\pi_k`, the mean :math:`\mu_k`, and :math:`\log s_k`, which has
+    a floor, so that a value that often repeats cannot make a density infinite. Beside them, every mixture has a small
+    share of wide logistics that are not learned, :data:`WIDE_SCALES`, for heavy tails.
+
+    Arguments:
+        location, scale: what standardises the values (on the curved scale, if it is one), such as median and spread.
+        step: how far apart values are, counted from ``center`` on a curved scale, otherwise from ``location``; 0 for
+            real numbers.
+        components: the number of logistics.
+        curve, center: of :mod:`made.columns.transform`; 0 for a straight scale.
+        low: the least value that is drawn, one of the steps if there are steps; what lies below costs as much as what
+            is far away.
+
+    Example:
+        >>> kind = Numeric(location=170, scale=10, step=1)
+        >>> units = kind.initial().expand(401, -1)
+        >>> heights = torch.arange(-30.0, 371.0)
+        >>> round(kind.log_prob(units, kind.inner(heights)).exp().sum().item(), 4)
+        1.0
+        >>> amount = Numeric(location=3, scale=1.5, curve=1.0, low=0.0)
+        >>> amounts = amount.outer(amount.draw(amount.initial().expand(1000, -1), torch.linspace(0, 0.999, 1000)))
+        >>> bool((amounts >= 0).all())
+        True
+    """
+
+    location: float
+    scale: float
+    step: float = 0.0
+    components: int = 8
+    curve: float = 0.0
+    center: float = 0.0
+    low: float = -math.inf
+
+    inputs = 1 + len(PLACES)
+
+    def __post_init__(self) -> None:
+        leasts = (-math.inf, math.ulp(0.0), 0.0, 0.0, -math.inf)
+        for name, least in zip(FIELDS[:-1], leasts, strict=True):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= least):
+                raise ValueError(f"'{name}' should be a finite number, at least {least:g}, not {value!r}.")
+        if not self.low < math.inf:
+            raise ValueError(f"'low' should be a number, or -inf for none, not {self.low!r}.")
+        if self.step and self._bounded and not self._is_step(torch.tensor(self.low, dtype=torch.float64)).item():
+            raise ValueError(f"'low' should be one of the steps of {self.step:g}, not {self.low:g}.")
+        if self.step and not LEAST_STEP <= self.step / max(float(self.spread), math.ulp(0.0)) <= MOST_STEP:
+            raise ValueError(
+                f"'step' should be {LEAST_STEP:g} to {MOST_STEP:g} times what the scale is about the middle, "
+                f"{self.spread:g}, not {self.step:g}."
+            )
+        if self.components < 1:
+            raise ValueError(f"'components' should be at least 1, not {self.components}.")
+
+    @property
+    def outputs(self) -> int:
+        return 3 * self.components
+
+    @property
+    def allowed(self) -> str:
+        origin = self.center if self.curve else self.location
+        return f"a number in steps of {self.step:g} from {origin:g}" if self.step else "a finite number"
+
+    @property
+    def middle(self) -> Tensor:
+        """The value whose standardised value is 0, but for steps."""
+        return self._straight(torch.zeros(1, dtype=torch.float64))
+
+    @property
+    def spread(self) -> float | Tensor:
+        """How much a unit of standardised values is about the middle, in the data's own units."""
+        if not self._curved:
+            return self.scale
+        location, curve = (torch.as_tensor(each, dtype=torch.float64) for each in (self.location, self.curve))
+        spread = torch.as_tensor(self.scale, dtype=torch.float64) / log_slope(location, curve).exp()
+        return spread if isinstance(self.scale, Tensor) else spread.item()
+
+    @property
+    def family(self) -> object:
+        return Numeric, self.components, self.step > 0, self.curve > 0, self._bounded
+
+    @staticmethod
+    def joint(kinds: Sequence[Column]) -> Column:
+        together = object.__new__(Numeric)
+        for name in FIELDS:
+            field = torch.tensor([getattr(kind, name) for kind in kinds], dtype=torch.float64)
+            object.__setattr__(together, name, field)
+        object.__setattr__(together, "components", getattr(kinds[0], "components"))  # noqa: B009
+        return together
+
+    def valid(self, values: Tensor) -> Tensor:
+        valid = values.isfinite()
+        if self._stepped:
+            valid &= self._is_step(values)
+        return valid
+
+    def inner(self, values: Tensor) -> Tensor:
+        double = values.double()
+        if self._curved:
+            double = bend(double, self._like(self.center, double), self._like(self.curve, double))
+        standard = (double - self._like(self.location, double)) / self._like(self.scale, double)
+        return standard.clamp(-FARTHEST, FARTHEST)
+
+    def outer(self, values: Tensor) -> Tensor:
+        found = self._nearest(values)
+        return found.clamp(min=self._like(self.low, found)) if self._bounded else found
+
+    def encode(self, values: Tensor) -> Tensor:
+        z = values.unsqueeze(-1)
+        places = torch.tensor(PLACES, dtype=values.dtype, device=values.device)
+        return torch.cat([z.asinh(), torch.tanh(2 * (z - places))], dim=-1)
+
+    def initial(self) -> Tensor:
+        """The components side by side, as a standard normal would have them, the outermost ones wide."""
+        means = torch.special.ndtri((torch.arange(self.components) + 0.5) / self.components)
+        log_scales = torch.full((self.components,), -1.0)
+        log_scales[[0, -1]] = -0.5
+        return torch.cat([torch.zeros(self.components), means, log_scales])
+
+    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+        weight, mean, scale = self._components(units)
+        far = math.log(FAR_SHARE / math.pi) - torch.log1p(values.square())
+        if self._stepped:
+            begin, width = self._step_of(values)
+            far = far + width.log()
+            below, width = begin.unsqueeze(-1), width.unsqueeze(-1)
+            above = below + width
+            area = torch.log(-torch.expm1(-width / scale))
+            parts = F.logsigmoid((above - mean) / scale) + F.logsigmoid((mean - below) / scale) + area
+        else:
+            t = (values.unsqueeze(-1) - mean) / scale
+            parts = F.logsigmoid(t) + F.logsigmoid(-t) - scale.log()
+        log_p = torch.logsumexp(weight + parts, dim=-1) + math.log1p(-FAR_SHARE)
+        if not self._stepped:
+            # The logarithm in double precision: a scale may be too small, or too large, for the network's own.
+            slope = -self._like(self.scale, values, double=True).log()
+            if self._curved:
+                slope = slope + log_slope(self._unstandard(values), self._like(self.curve, values, double=True))
+            log_p, far = log_p + slope.to(values.dtype), far + slope.to(values.dtype)
+        if not self._bounded:
+            return torch.logaddexp(log_p, far)
+        low = self._edge(values)
+        log_p = log_p - torch.logsumexp(weight + F.logsigmoid((mean - low.unsqueeze(-1)) / scale), dim=-1)
+        return torch.where(values < low, far, torch.logaddexp(log_p, far))
+
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        weight, mean, scale = self._cut_off(units)
+        share = weight.exp()
+        above = share.cumsum(dim=-1)
+        chosen = (noise.unsqueeze(-1) >= above[..., :-1]).sum(dim=-1, keepdim=True)
+        share, mean, scale = (each.gather(-1, chosen).squeeze(-1) for each in (share, mean, scale))
+        # Where in its component's share the number lies is uniform again.
+        eps = torch.finfo(units.dtype).eps
+        within = ((noise - above.gather(-1, chosen).squeeze(-1)) / share + 1).clamp(eps, 1 - eps)
+        return self._on_steps(self._quantile(within, mean, scale, self._edge(units)))
+
+    def mode(self, units: Tensor) -> Tensor:
+        """Of the components' own modes, the one where the density is highest."""
+        _, mean, scale = (each[..., : self.components] for each in self._components(units))
+        candidates = [mean]
+        if self._curved:
+            # Where the slope of the scale has moved a component's mode; to the bound, if it is as wide as that.
+            stretch = self._like(self.scale, units).unsqueeze(-1) if isinstance(self.scale, Tensor) else self.scale
+            bent = self._unstandard(mean.movedim(-1, 0)).movedim(0, -1).to(units.dtype)
+            candidates.append(mean - 2 * scale * torch.atanh((scale * stretch * bent.tanh()).clamp(-0.99, 0.99)))
+        if self._bounded:
+            low = self._edge(units).unsqueeze(-1)
+            candidates = [torch.maximum(each, low) for each in candidates]
+        places = self._on_steps(torch.cat(candidates, dim=-1).movedim(-1, 0))
+        density = torch.stack([self.log_prob(units, place) for place in places])
+        return places.gather(0, density.argmax(dim=0, keepdim=True)).squeeze(0)
+
+    def mean(self, units: Tensor) -> Tensor:
+        """The expected value; on a curved scale that of the components that are learned, without far tails.
+
+        A tail that is heavy enough has no mean, and a component of small weight that is wide on a curved scale can have
+        one that is far from all data. So there, the mean is over 32 quantiles of each component, and what is beyond the
+        outermost :data:`TAIL` of the mixture on either side counts as if it were where that begins.
+        """
+        weight, mean, scale = self._cut_off(units)
+        if self._curved:
+            weight, mean, scale = (each[..., : self.components] for each in (weight, mean, scale))
+            nodes = torch.from_numpy((NODES + 1) / 2).to(units)
+            low = self._edge(units)
+            low = low.unsqueeze(-1).unsqueeze(-1) if low.ndim else low
+            places = self._quantile(nodes, mean.unsqueeze(-1), scale.unsqueeze(-1), low)
+            # Columns last, to be straightened.
+            values = self._straight(places.movedim((-2, -1), (0, 1))).movedim((0, 1), (-2, -1))
+            shares = weight.softmax(dim=-1).to(values).unsqueeze(-1) * torch.from_numpy(NODE_WEIGHTS / 2).to(values)
+            values, order = values.flatten(-2).sort(dim=-1)
+            shares = shares.flatten(-2).gather(-1, order)
+            below = shares.cumsum(dim=-1)
+            ends = [(below < share).sum(dim=-1, keepdim=True) for share in (TAIL, 1 - TAIL)]
+            least, most = (values.gather(-1, end.clamp(max=values.shape[-1] - 1)) for end in ends)
+            return self.inner((shares * values.clamp(least, most)).sum(dim=-1)).to(units.dtype)
+        if self._bounded:
+            low = self._edge(units).unsqueeze(-1)
+            t = ((mean - low) / scale).clamp(min=-15)  # far below, what is left of a component has its scale for a mean
+            mean = low + scale * F.softplus(t) / t.sigmoid()
+        return (weight.exp() * mean).sum(dim=-1)
+
+    def average(self, weights: Tensor, values: Tensor) -> Tensor:
+        if not self._curved:
+            return super().average(weights, values)
+        return self.inner((weights.double() * self._straight(values)).sum(dim=0)).to(values.dtype)
+
+    def tempered(self, units: Tensor, temperature: float) -> Tensor:
+        weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
+        return torch.cat([weight / temperature, mean, log_scale + math.log(temperature)], dim=-1)
+
+    # A field is a number, or, of several columns worked on together, a tensor with one for each.
+
+    @cached_property
+    def _stepped(self) -> bool:
+        return bool((self.step > 0).all()) if isinstance(self.step, Tensor) else self.step > 0
+
+    @cached_property
+    def _curved(self) -> bool:
+        return bool((self.curve > 0).all()) if isinstance(self.curve, Tensor) else self.curve > 0
+
+    @cached_property
+    def _bounded(self) -> bool:
+        return bool(self.low.isfinite().all()) if isinstance(self.low, Tensor) else math.isfinite(self.low)
+
+    @property
+    def _origin(self) -> float | Tensor:
+        """Where steps are counted from."""
+        return self.center if self._curved else self.location
+
+    def _like(self, field: float | Tensor, values: Tensor, double: bool = False) -> Tensor:
+        return torch.as_tensor(field, dtype=torch.float64 if double else values.dtype, device=values.device)
+
+    def _is_step(self, values: Tensor) -> Tensor:
+        steps = (values.double() - self._like(self._origin, values, True)) / self._like(self.step, values, True)
+        return (steps - steps.round()).abs() < 1e-3
+
+    def _unstandard(self, values: Tensor) -> Tensor:
+        """Standardised values as they were before, on the curved scale if it is one, in double precision."""
+        double = values.double()
+        return self._like(self.location, double) + double * self._like(self.scale, double)
+
+    def _straight(self, values: Tensor) -> Tensor:
+        """Values of the table that need not be steps."""
+        found = self._unstandard(values)
+        if self._curved:
+            found = unbend(found, self._like(self.center, found), self._like(self.curve, found))
+        return found
+
+    def _nearest(self, values: Tensor) -> Tensor:
+        """Values of the table, each the nearest step; they may be below the least one."""
+        found = self._straight(values)
+        if not self._stepped:
+            return found
+        origin, step = self._like(self._origin, found), self._like(self.step, found)
+        return origin + ((found - origin) / step).round() * step
+
+    def _step_of(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the step of each standardised value begins, and how wide it is there."""
+        if not self._curved:
+            width = self._width(values)
+            return values - width / 2, width
+        found, step = self._nearest(values), self._like(self.step, values, double=True)
+        below, above = self.inner(found - step / 2), self.inner(found + step / 2)
+        # Far from the centre, the difference of the two has no digits left, and the slope is as good.
+        curve, scale = self._like(self.curve, values, double=True), self._like(self.scale, values, double=True)
+        slope = log_slope(bend(found, self._like(self.center, found), curve), curve).exp() / scale
+        far = (found - self._like(self.center, found)).abs() > 1e6 * step
+        return below.to(values.dtype), torch.where(far, step * slope, above - below).to(values.dtype)
+
+    def _edge(self, units: Tensor) -> Tensor:
+        """The least standardised value; half a step below the least one, if there are steps."""
+        return self._least.to(device=units.device, dtype=units.dtype)
+
+    @cached_property
+    def _least(self) -> Tensor:
+        low, step = (torch.as_tensor(field, dtype=torch.float64) for field in (self.low, self.step))
+        return self.inner(low - step / 2)
+
+    def _width(self, values: Tensor) -> Tensor:
+        """A step, of standardised values on a straight scale."""
+        return self._like(self.step, values) / self._like(self.scale, values)
+
+    def _on_steps(self, values: Tensor) -> Tensor:
+        if not self._stepped:
+            return values
+        if self._curved or self._bounded:
+            return self.inner(self.outer(values)).to(values.dtype)
+        width = self._width(values)
+        return (values / width).round() * width
+
+    def _quantile(self, share: Tensor, mean: Tensor, scale: Tensor, low: Tensor) -> Tensor:
+        """The value that this share of a component lies below, of what is above the least one."""
+        if not self._bounded:
+            return mean + scale * share.logit()
+        # In logarithms of what lies above, to lose nothing where a component is almost all below the least value.
+        above = torch.log1p(-share) + F.logsigmoid((mean - low) / scale)
+        return torch.maximum(mean + scale * ((-torch.expm1(above)).log() - above), low)
+
+    def _cut_off(self, units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As :meth:`_components`, with the shares that components have above the least value."""
+        weight, mean, scale = self._components(units)
+        if self._bounded:
+            low = self._edge(units).unsqueeze(-1)
+            weight = (weight + F.logsigmoid((mean - low) / scale)).log_softmax(dim=-1)
+        return weight, mean, scale
+
+    def _components(self, units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The logarithm of each share, the means, and the scales. Shapes: (..., components)."""
+        weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
+        least: float | Tensor = 1e-3
+        if self._stepped:
+            # On a curved scale, steps are ever narrower: one that is far out can still be a component's all.
+            least = self._like(1e-5, units) if self._curved else (self._width(units) / 10).clamp(1e-6, 1e-3)
+            least = least.unsqueeze(-1) if least.ndim else least
+        scales, shares = CURVED_WIDE if self._curved else (WIDE_SCALES, WIDE_SHARES)
+        wide = torch.tensor([scales, shares], dtype=units.dtype, device=units.device)
+        wide = wide.expand(*mean.shape[:-1], 2, len(scales))
+        weight = torch.cat([weight.log_softmax(dim=-1) + math.log1p(-sum(shares)), wide[..., 1, :].log()], dim=-1)
+        scale = torch.cat([log_scale.clamp(max=20).exp() + least, wide[..., 0, :]], dim=-1)
+        return weight, torch.cat([mean, torch.zeros_like(wide[..., 0, :])], dim=-1), scale

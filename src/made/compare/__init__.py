@@ -1,0 +1,1 @@
+"""Comparing density estimators on one table."""

@@ -1,0 +1,1 @@
+"""`Model`: a schema and a network, and the folder that keeps them."""

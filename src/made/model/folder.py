@@ -1,0 +1,316 @@
+"""The model folder: plain files, and a manifest that says which of them count, how long they are, and their SHA-256.
+
+**Whole at every moment.** New files are written under hidden names that carry their digest, ``.made-<SHA-256>-<name>``,
+and the files of the manifest are moved aside to such names. Then the new manifest replaces the old one, in a single
+rename. Then files are moved to their own names. A reader that does not find a file under its own name looks for it
+under the hidden one, so that wherever a process is killed, the folder is the old model or the new one. What it left
+behind is put in order by the next write.
+
+**Nothing foreign is lost.** A file is moved or removed only if the manifest of the folder lists it and it still has
+the listed digest, or if its name is one of the hidden names above. The manifest itself has to be, to the letter, what
+would be written, and to list only names from :data:`manifest.NAMES`. Other files and folders are left where they
+are. What would have to be written over is refused, with the remedy.
+
+Everything that is read is checked first: names, sizes, and digests. Tensors are safetensors, the rest is JSON; nothing
+in a folder can run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from made.errors import ModelError
+from made.io.lock import hold
+from made.model.manifest import LARGEST_JSON, MANIFEST, NAMES, Manifest, Written, parse_object
+
+__all__ = [
+    "Content",
+    "Folder",
+    "add_files",
+    "check_replaceable",
+    "commit",
+    "is_begun",
+    "is_model",
+    "lists",
+    "manifest_text",
+    "real_path",
+    "replace_folder",
+]
+
+HISTORY = "history.jsonl"
+WAIT = 60.0  # seconds, for another process that writes to the same folder
+
+# The content of a file: bytes, or a function that writes them to a path.
+Content: TypeAlias = bytes | Callable[[Path], None]
+
+# What only this module names so: files on their way to their own names or away from them, and unfinished ones.
+ASIDE = re.compile(rf"\.made-[0-9a-f]{{64}}-(?:{NAMES.pattern})")
+PART = re.compile(r"\.made-[0-9a-f]{32}\.part")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A model folder that was checked: its manifest is right, and every file is what the manifest says.
+
+    Attributes:
+        path: where it is.
+        manifest: what its manifest says.
+        places: where each of its files is.
+    """
+
+    path: Path
+    manifest: Manifest
+    places: Mapping[str, Path]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, to_train: bool = True) -> Folder:
+        """Check a folder; whatever is wrong with it is a :class:`~made.errors.ModelError`.
+
+        The checkpoint of a finished model, which is several times as large as all else, is read only if it is
+        ``to_train``; otherwise its size alone is compared.
+        """
+        path = Path(path)
+        manifest, places = Manifest.read(path), {}
+        for name, written in manifest.files.items():
+            read = to_train or not (manifest.finished and name.startswith("checkpoint-"))
+            places[name], hidden = path / name, path / _aside(name, written)
+            if fault := written.fault(places[name], read=read):
+                if written.fault(hidden, read=read):
+                    raise ModelError(fault)
+                places[name] = hidden
+        return cls(path, manifest, places)
+
+    @property
+    def finished(self) -> bool:
+        """Whether training came to its end."""
+        return self.manifest.finished
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The names of the files that count."""
+        return frozenset(self.places)
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """The checkpoint, if there is one."""
+        names = [name for name in self.files if name.startswith("checkpoint-")]
+        if len(names) > 1:
+            raise ModelError(f"{self.path} has {len(names)} checkpoints where one is allowed.")
+        return self.places[names[0]] if names else None
+
+    def file(self, name: str) -> Path:
+        """A file that has to be there."""
+        if name not in self.files:
+            what = "not a model of made" if self.files else "a run that has only just begun, and no model yet"
+            raise ModelError(f"{self.path} is {what}: it has no {name}.")
+        return self.places[name]
+
+    def json(self, name: str) -> dict[str, Any]:
+        """A file of JSON, which has to be an object."""
+        return parse_object(self.file(name).read_bytes(), f"{self.path / name}")
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder has a manifest, which may be damaged, or not of made."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def is_begun(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a model, or a state of training, at this place; what is damaged is refused."""
+    return is_model(path) and bool(Manifest.read(Path(path)).files)
+
+
+def lists(path: Path, name: str) -> bool:
+    """Whether the manifest of a folder lists a file."""
+    return is_model(path) and name in Manifest.read(path).files
+
+
+def manifest_text(path: str | os.PathLike[str]) -> bytes | None:
+    """The manifest as it is on disk, to see whether the folder has changed; None if there is none."""
+    try:
+        return (Path(path) / MANIFEST).read_bytes()
+    except OSError:
+        return None
+
+
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """The folder itself, if the path is a link to it: what is written goes there, and the link stays."""
+    return Path(os.path.realpath(path))
+
+
+def check_replaceable(path: Path, names: Iterable[str] | None = None) -> None:
+    """Refuse a place where something would have to be written over that made did not write.
+
+    That is a file; a folder without a manifest of made that has files, other than hidden ones; and a folder that has a
+    file under one of the ``names`` that its manifest does not list, or lists with another digest. The names are all
+    that a run may write by default.
+    """
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"{path} is a file, and is not written over: choose another folder.")
+    if not path.is_dir():
+        return
+    manifest = _manifest_of_ours(path)
+    if manifest is None:
+        if foreign := sorted(file.name for file in path.iterdir() if not file.name.startswith(".")):
+            raise FileExistsError(
+                f"{path} has files that are not of a model of made, such as {foreign[0]}, and is not written over: "
+                "choose another folder."
+            )
+        return
+    for name in _names_in(path) if names is None else names:
+        if os.path.lexists(path / name):
+            _check_ours(path / name, manifest.files.get(name))
+
+
+def _names_in(path: Path) -> list[str]:
+    return sorted(file.name for file in path.iterdir() if NAMES.fullmatch(file.name))
+
+
+def _check_ours(file: Path, written: Written | None) -> None:
+    if written is None or written.fault(file):
+        what = "was not written by made" if written is None else "has changed since made wrote it"
+        raise FileExistsError(
+            f"{file} {what}, and is not written over: move it elsewhere, or choose another folder for the model."
+        )
+
+
+def _manifest_of_ours(path: Path) -> Manifest | None:
+    """The manifest of a folder that is to be written to, if it has one; a foreign one is refused."""
+    if not os.path.lexists(path / MANIFEST):
+        return None
+    try:
+        manifest = Manifest.read(path)
+    except ModelError as error:
+        raise FileExistsError(f"{error} So {path} is not written over: choose another folder.") from None
+    history = path / HISTORY
+    if not manifest.finished and HISTORY not in manifest.files and _is_history(history):
+        # Earlier versions wrote to the history during training without listing it.
+        return Manifest(False, {**manifest.files, HISTORY: Written.of(history)}, manifest.text)
+    return manifest
+
+
+def _is_history(file: Path) -> bool:
+    """Whether a file is a line of JSON for each epoch; the last line may be cut off."""
+    if file.is_symlink() or not file.is_file() or file.stat().st_size > LARGEST_JSON:
+        return False
+    *lines, last = file.read_bytes().split(b"\n")
+    start = b'{"epoch": '
+    try:
+        epochs = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError):
+        return False
+    sound = all(isinstance(epoch, dict) and {"epoch", "updates", "valid_nll"} <= epoch.keys() for epoch in epochs)
+    return sound and last[: len(start)] == start[: len(last)]
+
+
+def replace_folder(path: Path, files: Mapping[str, Content], *, finished: bool = True) -> None:
+    """Write a model to a folder; only a model, or nothing, may be there. One process at a time does so."""
+    path = real_path(path)
+    check_replaceable(path, files)
+    with hold(path, wait=WAIT):
+        commit(path, files, finished=finished)
+
+
+def add_files(path: Path, files: Mapping[str, Content]) -> None:
+    """Add files to those of a model."""
+    path = real_path(path)
+    with hold(path, wait=WAIT):
+        manifest = Manifest.read(path)
+        commit(path, files, finished=manifest.finished, keep=manifest.files.keys() - files.keys())
+
+
+def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: Iterable[str] = ()) -> None:
+    """Make these files what the folder holds: all of them, or, if this fails or is killed, what it held before.
+
+    Arguments:
+        path: the folder, made if it is not there; no other process may write to it (:func:`made.io.lock.hold`).
+        files: what to write, by name: bytes, or a function that writes to a path.
+        finished: whether training came to its end.
+        keep: the names of files of the folder that go on to count, as they are.
+    """
+    if wrong := [name for name in files if not NAMES.fullmatch(name)]:
+        raise ValueError(f"'files' should be some that a model folder can have, not {wrong[0]!r}.")
+    path.mkdir(parents=True, exist_ok=True)
+    check_replaceable(path, files)
+    _put_in_order(path)
+    before = _manifest_of_ours(path)
+    old = {} if before is None else before.files
+    try:
+        new = {name: old[name] for name in keep}
+        leaving = old.keys() - new.keys()
+        for name, content in files.items():
+            part = _write_part(path, content)
+            new[name] = Written.of(part)
+            part.replace(path / _aside(name, new[name]))
+        part = _write_part(path, Manifest.of(finished, new).text)
+        for name in leaving:
+            if name in files and os.path.lexists(path / name):
+                _check_ours(path / name, old[name])
+            if not old[name].fault(path / name):
+                (path / name).rename(path / _aside(name, old[name]))
+        _flush(path)
+        part.replace(path / MANIFEST)
+        _flush(path)
+    finally:
+        _put_in_order(path)
+
+
+def _put_in_order(path: Path) -> None:
+    """Move the files that the manifest lists to their own names, and remove what a write left behind."""
+    manifest = Manifest.read(path) if os.path.lexists(path / MANIFEST) else None
+    needed = set()
+    for name, written in {} if manifest is None else manifest.files.items():
+        hidden = path / _aside(name, written)
+        if not hidden.exists():
+            continue
+        if not os.path.lexists(path / name):
+            hidden.rename(path / name)
+        elif written.fault(path / name):  # somebody else's: the file stays where it is, and is read from there
+            needed.add(hidden.name)
+    for file in list(path.iterdir()):
+        if file.is_symlink() or file.name in needed:
+            continue
+        if file.is_file() and (ASIDE.fullmatch(file.name) or PART.fullmatch(file.name)):
+            file.unlink(missing_ok=True)
+        elif file.is_dir() and PART.fullmatch(file.name):
+            shutil.rmtree(file, ignore_errors=True)
+
+
+def _aside(name: str, written: Written) -> str:
+    """The hidden name of a file."""
+    return f".made-{written.sha256}-{name}"
+
+
+def _write_part(path: Path, content: Content) -> Path:
+    """A new file of the folder, on disk, with a name that nobody else has."""
+    part, inside = (path / f".made-{secrets.token_hex(16)}.part" for _ in range(2))
+    if isinstance(content, bytes):
+        part.write_bytes(content)
+    else:
+        # In a folder of its own: safetensors has another file beside it while it writes.
+        inside.mkdir()
+        content(inside / "content")
+        (inside / "content").rename(part)
+        inside.rmdir()
+    with part.open("rb") as stream:
+        os.fsync(stream.fileno())
+    return part
+
+
+def _flush(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # not every system opens folders
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,85 @@
+"""How much memory a network takes, known before any of it is taken."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from made.errors import DataError
+from made.hints import argument, hint
+from made.training.state import FINALISTS
+
+if TYPE_CHECKING:
+    from made.model.model import Config
+
+__all__ = ["check_memory", "free_bytes", "training_bytes"]
+
+# What each optimiser keeps for a weight, in weights.
+OPTIMIZER = {"adadelta": 2, "adagrad": 1, "adam": 2, "adamw": 2, "sgd": 1}
+# Passes are made of so many rows at a time, at least.
+ROWS = 500
+GIB = 2**30
+
+
+def training_bytes(config: Config) -> int:
+    """The most that training takes, but for a few percent: weights and what is kept beside them, rows, and a pass.
+
+    Beside the weights are their gradients, what the optimiser keeps, their moving average, and those of the best
+    epochs. All but the gradients are copied once, so that training can be gone on with. A pass has input, hidden and
+    output units, a few times over.
+    """
+    parameters, columns = config.parameters, config.schema_().columns
+    size = 8 if parameters["dtype"] == "float64" else 4
+    weights = sum(math.prod(shape) for shape in config.shapes().values())
+    kept: int = 1 + OPTIMIZER.get(parameters["optimizer"], 2) + bool(parameters["average"])
+    masks = parameters["masks"]
+    kept += FINALISTS if masks == "unlimited" or masks > parameters["validation_masks"] else 1
+    batch = parameters["batch_size"] if isinstance(parameters["batch_size"], int) else ROWS
+    batch = min(max(batch, ROWS), config.data.rows)
+    units: int = columns.inputs + sum(parameters["hidden_sizes"]) + columns.outputs
+    rows = (config.data.rows + config.data.valid_rows) * len(columns) * (8 + size)
+    # With one mask, what is zero is not stored: half of each matrix.
+    weights = weights * 6 // 10 if parameters["masks"] == 1 else weights
+    return int(size * (weights * (2 * kept + 2) + 6 * batch * units) + rows)
+
+
+def free_bytes() -> int:
+    """How much memory a program may still take: what the system has free, and what a container allows."""
+    found = []
+    try:
+        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        found.append(1024 * int(lines["MemAvailable"].split()[0]))
+        limit, used = (Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory.current"))
+        if limit.exists() and (most := limit.read_text().strip()).isdigit():
+            found.append(int(most) - int(used.read_text()))
+    except (OSError, ValueError, KeyError):
+        pass  # not on every system
+    if not found and hasattr(os, "sysconf"):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return max(min(found), 0) if found else 8 * GIB
+
+
+def check_memory(config: Config) -> None:
+    """Refuse to train what would not fit, with what takes the memory and what to do about it."""
+    needed, free = training_bytes(config), free_bytes()
+    if needed <= free:
+        return
+    shapes, columns = config.shapes(), config.schema_().columns
+    total = sum(math.prod(shape) for shape in shapes.values())
+    largest = max(shapes, key=lambda name: math.prod(shapes[name]))
+    share = math.prod(shapes[largest]) / total
+    remedy = {
+        "A": f"{hint(direct=False)} leaves them out",
+        "U": f"{hint(conditioning=False)} leaves them out",
+    }.get(largest[0], f"smaller {argument('hidden_sizes')} make them fewer")
+    units = {name: kind.inputs + kind.outputs for name, kind in zip(columns.names, columns, strict=True)}
+    widest = sorted(units, key=lambda name: -units[name])[:3]
+    raise DataError(
+        f"The network would take {needed:,} bytes ({needed / GIB:.1f} GiB) to train, more than the {free:,} that are "
+        f"free: of its {total:,} parameters, {share:.0%} are in {largest}, {' x '.join(map(str, shapes[largest]))}; "
+        f"{remedy}. Of its {len(columns)} columns, those with the most units are "
+        f"{', '.join(f'{name!r} ({units[name]})' for name in widest)}: {hint(columns={widest[0]: 'drop'})} leaves out "
+        "the first."
+    )

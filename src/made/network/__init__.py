@@ -1,0 +1,1 @@
+"""The masked network: connectivities, masks, and one forward pass."""

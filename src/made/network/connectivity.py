@@ -1,0 +1,255 @@
+r"""Degrees and orderings: all that the masks of the paper are made of.
+
+A *connectivity* is an ordering :math:`m^0` of the columns and a degree :math:`m^l(k)` for every hidden unit. It
+implies the masks of the paper's section 4, :math:`M^{W^l}_{k',k} = 1_{m^l(k') \ge m^{l-1}(k)}` and
+:math:`M^V_{d,k} = 1_{m^0(d) > m^L(k)}`. A :class:`Connectivities` is a numbered family of them. Number ``i`` is a
+pure function of the family's fields and ``i``: nothing is stored, so that a list of masks costs a few integers,
+evaluation uses the very masks that training used, and resuming needs one number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from made.network.limits import check_masks
+
+__all__ = ["Connectivities", "Connectivity"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Connectivity:
+    r"""An ordering and the degrees of every hidden layer.
+
+    Arguments:
+        ordering: :math:`m^0`, the position (from 1) of each column in the product of conditionals.
+        hidden: the degrees :math:`m^1, \dots, m^L`, one array for each hidden layer.
+
+    Example:
+        The paper's Figure 1: the ordering 3, 1, 2 reads p(x2) p(x3 | x2) p(x1 | x2, x3).
+
+        >>> figure1 = Connectivity(np.array([3, 1, 2]), (np.array([2, 1, 2, 2]), np.array([1, 2, 2, 1])))
+        >>> print(figure1.describe())
+        p(x2)
+        p(x3 | x2)
+        p(x1 | x2, x3)
+        >>> figure1.masks()[-1].astype(int)
+        array([[1, 1, 1, 1],
+               [0, 0, 0, 0],
+               [1, 0, 0, 1]])
+    """
+
+    ordering: Integers
+    hidden: tuple[Integers, ...] = ()
+
+    @property
+    def degrees(self) -> tuple[Integers, ...]:
+        r"""The degrees of every layer: columns as inputs, hidden layers, columns as outputs.
+
+        An output at position d may see units of degree below d, so that its own degree is d - 1, and one rule serves
+        every layer: a unit sees those of the layer before whose degree is at most its own.
+        """
+        return (self.ordering, *self.hidden, self.ordering - 1)
+
+    def equals(self, other: Connectivity) -> bool:
+        """Whether all degrees are the same."""
+        mine, theirs = self.degrees, other.degrees
+        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+
+    def masks(self) -> list[NDArray[np.bool_]]:
+        r"""The masks :math:`M^{W^1}, \dots, M^{W^L}, M^V` as arrays, over columns: for looking at, never for work."""
+        degrees = self.degrees
+        return [after[:, None] >= before[None, :] for before, after in pairwise(degrees)]
+
+    def dependencies(self, *, direct: bool = False) -> NDArray[np.bool_]:
+        r"""Which columns (second axis) the output of each column (first axis) depends on.
+
+        This is where the product of the masks, the number of paths of the paper's equation 10, is above zero.
+        ``direct`` adds the direct connections A.
+        """
+        masks = self.masks()
+        paths = masks[0]
+        for mask in masks[1:]:
+            paths = (mask.astype(np.float32) @ paths.astype(np.float32)) > 0
+        if direct:
+            paths = paths | (self.ordering[:, None] > self.ordering[None, :])
+        return paths
+
+    def describe(self, names: Sequence[str] | None = None, *, direct: bool = False) -> str:
+        """The product of conditionals as text, one factor a line, with the columns that each really depends on."""
+        names = [f"x{d + 1}" for d in range(len(self.ordering))] if names is None else names
+        paths = self.dependencies(direct=direct)
+        lines = []
+        for d in np.argsort(self.ordering).tolist():
+            given = ", ".join(names[g] for g in np.flatnonzero(paths[d]).tolist())
+            lines.append(f"p({names[d]} | {given})" if given else f"p({names[d]})")
+        return "\n".join(lines)
+
+    def with_last(self, columns: NDArray[np.bool_]) -> Connectivity:
+        """The same degrees, with the marked columns moved to the end of the ordering, otherwise in the same order."""
+        order = np.argsort(self.ordering)
+        order = np.concatenate([order[~columns[order]], order[columns[order]]])
+        ordering = np.empty_like(self.ordering)
+        ordering[order] = np.arange(1, len(order) + 1)
+        return replace(self, ordering=ordering)
+
+
+@dataclass(frozen=True)
+class Connectivities:
+    r"""A numbered family of connectivities: a finite list of R masks, or an unlimited supply.
+
+    Arguments:
+        columns: D, the number of columns.
+        hidden_sizes: the number of units :math:`K^l` of each hidden layer; empty for none.
+        masks: R, the length of the list, through which numbers cycle; ``None`` for unlimited.
+        ordering: the ordering of number 0, ``"natural"`` (1, ..., D) or ``"random"``.
+        resample: what changes from number to number: ``"ordering"``, ``"degrees"``, ``"both"`` or ``"neither"``.
+        residual: hidden layers of equal size share their degrees, so that they can be joined unit by unit.
+        seed: the seed of all of it.
+        whole_rows: how many masks, the first of an unlimited supply, are for whole rows, which are then asked under
+            these alone, in one pass, even where other questions take one for each segment (see :func:`made.log_prob`).
+
+    Example:
+        >>> family = Connectivities(4, (5,), masks=2, ordering="random", seed=0)
+        >>> family[0].ordering, family[0].hidden[0]
+        (array([1, 3, 2, 4]), array([1, 1, 3, 2, 3]))
+        >>> [bool((family[i].ordering == family[i + 2].ordering).all()) for i in range(3)]
+        [True, True, True]
+    """
+
+    columns: int
+    hidden_sizes: tuple[int, ...] = ()
+    masks: int | None = 1
+    ordering: Literal["natural", "random"] = "natural"
+    resample: Literal["both", "ordering", "degrees", "neither"] = "both"
+    residual: bool = False
+    seed: int = 0
+    whole_rows: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("columns", 1), ("masks", 1), ("whole_rows", 0), ("seed", 0)):
+            value = getattr(self, name)
+            if value is None and name == "masks":
+                continue
+            if not isinstance(value, (int, np.integer)) or value < least:
+                unlimited = ", or None for unlimited" if name == "masks" else ""
+                raise ValueError(f"'{name}' should be a whole number, at least {least}{unlimited}, not {value!r}.")
+            object.__setattr__(self, name, int(value))
+        if self.seed >= 2**63:
+            raise ValueError(f"'seed' should be below 2**63, not {self.seed}.")
+        sizes = self.hidden_sizes
+        if not isinstance(sizes, (tuple, list)) or not all(isinstance(k, (int, np.integer)) and k > 0 for k in sizes):
+            raise ValueError(f"'hidden_sizes' should be whole numbers, at least 1, one for each layer, not {sizes!r}.")
+        object.__setattr__(self, "hidden_sizes", tuple(int(size) for size in sizes))
+        for name, choice, choices in (
+            ("ordering", self.ordering, ("natural", "random")),
+            ("resample", self.resample, ("both", "ordering", "degrees", "neither")),
+        ):
+            if choice not in choices:
+                raise ValueError(f"'{name}' should be one of {', '.join(choices)}, not {choice!r}.")
+        if self.whole_rows and not self.any_order:
+            raise ValueError("'whole_rows' is for unlimited masks with resampled orderings.")
+
+    @property
+    def single(self) -> bool:
+        """Whether every number gives the same connectivity."""
+        return self.masks == 1 or self.resample == "neither"
+
+    @property
+    def any_order(self) -> bool:
+        """Whether any set of columns can come first, so that any question can be asked."""
+        return self.masks is None and self.resample in ("both", "ordering")
+
+    def numbers(self, count: int | Sequence[int] | None = None) -> list[int]:
+        """The mask numbers to average over.
+
+        That is all of a finite list, or the first ``count`` (16 unless told) of an unlimited supply; or just those
+        that are named.
+        """
+        if count is not None and not isinstance(count, (int, np.integer)):
+            numbers = np.asarray(count)
+            if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
+                raise ValueError(f"'masks' should be a number, or name at least one mask by number, not {count!r}.")
+            return [int(number) for number in numbers]
+        if count is not None and count < 1:
+            raise ValueError(f"'masks' should be at least 1, not {count}.")
+        if count is not None:
+            check_masks(count)
+        if self.single:
+            return [0]
+        if self.masks is not None:
+            if count is not None and count != self.masks:
+                raise ValueError(
+                    f"'masks' is {count}, but this model has a list of {self.masks}: leave it out to average all of "
+                    "them, or name some as a sequence of numbers."
+                )
+            return list(range(self.masks))
+        return list(range(16 if count is None else count))
+
+    def __getitem__(self, number: int) -> Connectivity:
+        return self.draw(number)
+
+    def __iter__(self) -> Iterator[Connectivity]:
+        return (self[number] for number in self.numbers())
+
+    def draw(self, number: int, *, lowest: Literal[0, 1] = 1, window: tuple[int, int] | None = None) -> Connectivity:
+        r"""Connectivity ``number``.
+
+        Arguments:
+            number: its number.
+            lowest: the least degree of a hidden unit. The paper excludes degree 0, because such a unit is constant.
+                With columns given, it sees those, and is needed: then it is 0.
+            window: the least and the greatest degree of a hidden unit, for a pass that asks only for the columns after
+                the first and up to one after the last of these positions: every unit sees all that comes before.
+        """
+        if number < 0:
+            raise ValueError(f"'number' should be at least 0, not {number}.")
+        number = number if self.masks is None else number % self.masks
+        of_ordering = number if self.resample in ("both", "ordering") else 0
+        of_degrees = number if self.resample in ("both", "degrees") else 0
+        natural = self.ordering == "natural" and of_ordering == 0
+        ordering = np.arange(1, self.columns + 1)
+        if not natural:
+            # A permutation by sorting raw bits: the same on every platform, and for every version of numpy.
+            order = np.argsort(self._bits(of_ordering, 0, self.columns), kind="stable")
+            ordering[order] = np.arange(1, self.columns + 1)
+        hidden: list[Integers] = []
+        low, high = (min(lowest, self.columns - 1), self.columns - 1) if window is None else window
+        for layer, size in enumerate(self.hidden_sizes):
+            if self.residual and layer > 0 and size == self.hidden_sizes[layer - 1]:
+                hidden.append(hidden[-1])
+                continue
+            # The high half of a 32 x 32 bit product maps bits to [low, high], uniform up to 2**-32.
+            width = np.uint64(high - low + 1)
+            bits = self._bits(of_degrees, layer + 1, size) >> np.uint64(32)
+            hidden.append(low + ((bits * width) >> np.uint64(32)).astype(np.int64))
+            low = int(hidden[-1].min())
+        return Connectivity(ordering, tuple(hidden))
+
+    def blind(self) -> Connectivity:
+        """No column sees another, but all see what is given: each is asked for at the first position."""
+        zeros = tuple(np.zeros(size, dtype=np.int64) for size in self.hidden_sizes)
+        return Connectivity(np.ones(self.columns, dtype=np.int64), zeros)
+
+    def digest(self) -> str:
+        """A fingerprint of the family's first connectivities, to be kept with a model and compared on loading."""
+        sha = hashlib.sha256()
+        for number in range(min(self.masks or 4, 4)):
+            for lowest in (0, 1):
+                connectivity = self.draw(number, lowest=lowest)
+                for degrees in (connectivity.ordering, *connectivity.hidden):
+                    sha.update(degrees.astype("<i8").tobytes())
+        return sha.hexdigest()
+
+    def _bits(self, number: int, layer: int, size: int) -> NDArray[np.uint64]:
+        """``size`` raw 64-bit words of a Philox stream of their own."""
+        counter = np.array([0, layer, number, 0], dtype=np.uint64)  # the first word counts blocks within the stream
+        return np.random.Philox(key=self.seed, counter=counter).random_raw(size)

@@ -1,0 +1,111 @@
+"""What one pass knows of a connectivity: the order in which units are worked on, and how to multiply.
+
+Layers are numbered: 0 is the input units, 1 to L the hidden ones, L + 1 the output units, and -1 the columns
+themselves, one indicator each. A matrix is known by the pair (layer it leads to, layer it comes from).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from made.columns.group import Columns
+from made.network.connectivity import Connectivity, Integers
+from made.network.staircase import (
+    Memory,
+    Sorted,
+    Staircase,
+    compared_product,
+    cut_degrees,
+    exact_degrees,
+    staircase_product,
+)
+
+__all__ = ["Plan", "SortedPlan"]
+
+
+def _degrees(columns: Columns, connectivity: Connectivity) -> dict[int, Integers]:
+    """The degree of every unit; those of one column share its degree."""
+    inputs, *hidden, outputs = connectivity.degrees
+    layers = [inputs[columns.input_columns], *hidden, outputs[columns.output_columns]]
+    return {-1: inputs, **dict(enumerate(layers))}
+
+
+class Plan:
+    """Units keep their own order, and masks are made while they are needed: for a few rows, and for training.
+
+    ``weights`` are the matrices by name, as the products of the plan take them; whoever makes a plan puts them there.
+
+    Arguments:
+        columns: the columns of the table.
+        connectivity: the connectivity of the pass.
+        memory: where results and gradients are put.
+        like: a tensor of the type and on the device to work with.
+    """
+
+    def __init__(self, columns: Columns, connectivity: Connectivity, memory: Memory, like: Tensor) -> None:
+        self.columns, self.connectivity, self.memory = columns, connectivity, memory
+        self.weights: dict[str, Tensor] = {}
+        self.dtype, self.device = like.dtype, like.device
+        degrees = _degrees(columns, connectivity)
+        self._ranges = {layer: (each.min(), each.max()) for layer, each in degrees.items()}
+        self._degrees = {layer: exact_degrees(each, like) for layer, each in degrees.items()}
+
+    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
+        """``add`` plus the masked product of ``weight`` with ``x``."""
+        after, before = matrix
+        (lowest, highest), (first, last) = self._ranges[after], self._ranges[before]
+        if highest < first:  # no connection
+            return add.expand(len(weight), x.shape[1]).clone()
+        if lowest >= last:  # all connections
+            return torch.addmm(add, weight, x)
+        return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.memory)
+
+    def sort(self, layer: int, units: Tensor) -> Tensor:
+        """Units of a layer (the first axis) from their own order to that of the pass."""
+        return units
+
+    def arrange(self, table: Tensor) -> Tensor:
+        """Columns of a table (the last axis) from their own order to that of the pass."""
+        return table
+
+    def restore(self, table: Tensor, layer: int = -1) -> Tensor:
+        """Columns, or the units of a layer (the last axis), from the order of the pass to their own."""
+        return table
+
+
+class SortedPlan(Plan):
+    """Units are sorted by degree, and weights are packed: for many rows, and for a network of one connectivity.
+
+    ``columns`` are in the order of the pass, and so are the values and the units that it takes and gives.
+    """
+
+    def __init__(self, columns: Columns, connectivity: Connectivity, memory: Memory, like: Tensor) -> None:
+        self.connectivity, self.memory = connectivity, memory
+        self.weights = {}
+        self.dtype, self.device = like.dtype, like.device
+        degrees = _degrees(columns, connectivity)
+        self.cuts = cut_degrees(len(columns), max(len(each) for each in degrees.values()))
+        self.layers = {layer: Sorted(each, self.cuts, like) for layer, each in degrees.items()}
+        self.columns = columns.permuted(np.argsort(connectivity.ordering).tolist())
+        self._stairs: dict[tuple[int, int], Staircase] = {}
+
+    def stairs(self, matrix: tuple[int, int]) -> Staircase:
+        """The shape of a matrix."""
+        if matrix not in self._stairs:
+            after, before = matrix
+            self._stairs[matrix] = Staircase(self.layers[before], self.layers[after])
+        return self._stairs[matrix]
+
+    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
+        return staircase_product(weight, x, add, self.stairs(matrix), self.memory)
+
+    def sort(self, layer: int, units: Tensor) -> Tensor:
+        return units.index_select(0, self.layers[layer].order)
+
+    def arrange(self, table: Tensor) -> Tensor:
+        return table.index_select(-1, self.layers[-1].order)
+
+    def restore(self, table: Tensor, layer: int = -1) -> Tensor:
+        return table.index_select(-1, self.layers[layer].inverse)

@@ -1,0 +1,344 @@
+r"""The parameters, and one pass: (rows, connectivity) to output units.
+
+The paper's equations, with everything that it adds to them on the way:
+
+.. math::
+    h^0 &= x \\
+    h^l &= g(b^l + (W^l \odot M^{W^l}) h^{l-1} + (U^l \odot M^{W^l}) 1) \quad [+\; h^{l-1} \text{ if joined}] \\
+    \text{outputs} &= c + (V \odot M^V) h^L + (A \odot M^A) x + (U^{L+1} \odot M^V) 1
+
+A row may have columns that are *given* and columns that are *holes*. Every unit of the first layer, and every direct
+connection, sees a given column whatever its degree; nothing sees a hole, whose 1 in the first layer's indicator is 0
+too. So rows that differ in what is given and what is missing share one connectivity and one pass.
+
+Tables are (rows, columns), but inside a pass units come first, (units, rows), as in the paper's :math:`W x`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from made.columns.base import Column
+from made.columns.group import Columns
+from made.network.connectivity import Connectivities, Connectivity
+from made.network.layout import Plan, SortedPlan
+from made.network.staircase import Memory
+
+__all__ = ["ACTIVATIONS", "Network"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu_,
+    "softplus": F.softplus,
+    "tanh": torch.tanh_,
+    "sigmoid": torch.sigmoid_,
+    "leaky_relu": F.leaky_relu,
+    "elu": F.elu,
+    "selu": F.selu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "identity": lambda units: units,
+}
+
+
+class Network(nn.Module):
+    r"""A masked autoencoder.
+
+    Parameters have the paper's names: ``W1`` to ``WL``, ``V``, the direct connections ``A``, the conditioning weights
+    ``U1`` to ``U(L+1)``, the biases ``b1`` to ``bL`` and ``c``. With only one connectivity the matrices are stored
+    packed (see :mod:`made.network.staircase`); in ``state_dict()`` they are always in full, units in their own order.
+
+    Arguments:
+        columns: the columns, or the number of them if all are binary.
+        connectivities: the family of connectivities; the sizes of the hidden layers are there.
+        activation: g, by name, one of ``ACTIVATIONS``.
+        direct: whether there are direct connections A from inputs to outputs. Without hidden layers V is just that.
+        conditioning: whether there are connectivity conditioning weights U.
+        dropout: the probability with which a hidden unit is left out in training.
+        input_dropout: the same of an input unit; what is left out is not asked for any less.
+        initialization: ``"glorot"`` or ``"orthogonal"``, or ``"zero-output"``, glorot but for V, which starts at zero
+            as A and U do: outputs are then just their biases.
+        seed: the seed of the initial weights; that of the connectivities unless told.
+
+    Example:
+        >>> network = Network(3, Connectivities(3, (4, 4), ordering="random", seed=1), direct=True)
+        >>> network
+        Network(3-4-4-3, Columns(3 x Binary(signed=False)), activation=relu, direct, masks=1)
+        >>> network(torch.tensor([[0.0, 1.0, 1.0]])).shape
+        torch.Size([1, 3])
+        >>> print(network.dependencies())
+        p(x3)
+        p(x1 | x3)
+        p(x2 | x1, x3)
+    """
+
+    c: Tensor
+
+    def __init__(
+        self,
+        columns: Columns | Sequence[Column] | int,
+        connectivities: Connectivities,
+        *,
+        activation: str = "relu",
+        direct: bool = False,
+        conditioning: bool = False,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        initialization: Literal["glorot", "orthogonal", "zero-output"] = "glorot",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(columns, int):
+            columns = Columns.binary(columns)
+        elif not isinstance(columns, Columns):
+            columns = Columns(columns)
+        if len(columns) != connectivities.columns:
+            raise ValueError(
+                f"'connectivities' is for {connectivities.columns} columns, but 'columns' has {len(columns)}."
+            )
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"'activation' should be one of {', '.join(ACTIVATIONS)}, not {activation!r}.")
+        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= share < 1:
+                raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
+        if initialization not in ("glorot", "orthogonal", "zero-output"):
+            raise ValueError(f"'initialization' should be glorot, orthogonal or zero-output, not {initialization!r}.")
+        self.columns, self.connectivities, self.activation = columns, connectivities, activation
+        self.conditioning, self.dropout, self.input_dropout = conditioning, dropout, input_dropout
+        self.sizes = (columns.inputs, *connectivities.hidden_sizes, columns.outputs)
+        self.depth = len(connectivities.hidden_sizes)
+        self.direct = direct and self.depth > 0
+        self.memory = Memory()
+        self._plans: dict[object, Plan] = {}
+
+        last = self.depth + 1
+        self.matrices = {f"W{layer}": (layer, layer - 1) for layer in range(1, last)} | {"V": (last, self.depth)}
+        if self.direct:
+            self.matrices["A"] = (last, 0)
+        if conditioning:
+            self.matrices |= {f"U{layer}": (layer, layer - 1 if layer > 1 else -1) for layer in range(1, last + 1)}
+        for layer in range(1, last):
+            self.register_parameter(f"b{layer}", nn.Parameter(torch.zeros(self.sizes[layer])))
+        self.register_parameter("c", nn.Parameter(columns.initial()))
+        generator = torch.Generator().manual_seed(connectivities.seed if seed is None else seed)
+        for name in self.matrices:
+            dense = torch.zeros(self.shape(name))
+            if name[0] in ("W" if initialization == "zero-output" else "WV"):
+                initialize = nn.init.orthogonal_ if initialization == "orthogonal" else nn.init.xavier_uniform_
+                initialize(dense, generator=generator)
+            self.register_parameter(name, nn.Parameter(self._pack(name, dense)))
+
+    def extra_repr(self) -> str:
+        family = self.connectivities
+        parts = ["-".join(map(str, self.sizes)), str(self.columns), f"activation={self.activation}"]
+        parts += [word for word in ("direct", "conditioning") if getattr(self, word)]
+        parts += ["residual"] if family.residual else []
+        parts += [f"{word}={getattr(self, word)}" for word in ("dropout", "input_dropout") if getattr(self, word)]
+        parts += [f"masks={'unlimited' if family.masks is None else family.masks}"]
+        return ", ".join(parts)
+
+    def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
+        """Let the output biases begin where independent columns have them. Shapes: (rows, columns), twice."""
+        seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
+        units = [kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.columns)]
+        with torch.no_grad():
+            self.c.copy_(torch.cat(units))
+
+    def shape(self, name: str) -> tuple[int, int]:
+        """The number of rows and columns of a matrix, in full."""
+        after, before = self.matrices[name]
+        return self.sizes[after], len(self.columns) if before == -1 else self.sizes[before]
+
+    def slower(self) -> dict[str, float]:
+        """What the learning rate of a matrix should be divided by, of those that are to learn more slowly.
+
+        Conditioning weights are multiplied by ones, or by none. All of a unit's that are seen have the same gradient,
+        so that their sum, which is what matters, would go many times as far in an update as a bias does.
+        """
+        return {name: self.shape(name)[1] ** 0.5 for name in self.matrices if name[0] == "U"}
+
+    def dependencies(self, number: int = 0) -> str:
+        """Which columns each output depends on under connectivity ``number``, as a product of conditionals."""
+        return self.connectivities[number].describe(self.columns.names, direct=self.direct)
+
+    def plan(self, connectivity: int | Connectivity = 0, *, rows: int = 1, packed: bool = False) -> Plan:
+        """How to pass under a connectivity, a number or an object.
+
+        Unless there is only one, for ``rows`` that are many, or if ``packed``, the plan has a packed copy of the
+        weights as they are now: faster, but not for training.
+        """
+        plan = self._layout(connectivity, packed or rows > 1000)
+        plan.weights = self._weights(plan)
+        return plan
+
+    def _layout(self, connectivity: int | Connectivity, packed: bool) -> Plan:
+        """A plan without weights."""
+        family = self.connectivities
+        key: object = None
+        if isinstance(connectivity, int) and connectivity < 0:
+            raise ValueError(f"the number of a connectivity should be at least 0, not {connectivity}.")
+        if family.single:
+            if isinstance(connectivity, Connectivity) and not connectivity.equals(family[0]):
+                raise ValueError("'connectivity' is not the one that this network, stored for one only, was made for.")
+            key, packed = "only", True
+        elif isinstance(connectivity, int) and family.masks is not None and not packed and sum(self.sizes) < 5000:
+            # Small plans of a finite list are kept: to make one takes a tenth of a small network's step.
+            key = connectivity % family.masks
+        plan = self._plans.get(key)
+        if plan is None or (plan.dtype, plan.device) != (self.c.dtype, self.c.device):
+            connectivity = family[connectivity] if isinstance(connectivity, int) else connectivity
+            with torch.inference_mode(False):  # what is made while evaluating may be kept for training
+                plan = (SortedPlan if packed else Plan)(self.columns, connectivity, self.memory, self.c)
+            if key is not None:
+                self._plans[key] = plan
+        return plan
+
+    def _weights(self, plan: Plan) -> dict[str, Tensor]:
+        weights: dict[str, Tensor] = {name: self.get_parameter(name) for name in self.matrices}
+        if not isinstance(plan, SortedPlan):
+            return weights
+        with torch.no_grad():
+            for name, weight in weights.items():
+                stairs = plan.stairs(self.matrices[name])
+                if self.connectivities.single:
+                    # Whoever wrote to the parameters may have written where there is no connection.
+                    stairs.mask_corners_(stairs.matrices(weight.data))
+                else:
+                    weights[name] = stairs.pack(weight)
+        return weights
+
+    def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
+        """The output units. Shapes: (rows, columns) to (rows, outputs).
+
+        Arguments:
+            rows: the values; NaN for a hole.
+            connectivity: the number of a connectivity, or one.
+            given: flags of the entries that are given, (rows, columns).
+        """
+        values, hole = self.columns.check(rows, self.c)
+        if given is not None and (given.dtype != torch.bool or given.shape != values.shape):
+            raise ValueError(f"'given' should be flags, true or false, of the shape {tuple(values.shape)}.")
+        plan = self.plan(connectivity)
+        outputs = self.run(
+            plan,
+            plan.arrange(values),
+            observed=None if hole is None else plan.arrange(~hole),
+            given=None if given is None else plan.arrange(given),
+            dropout=self.training,
+        )
+        return plan.restore(outputs, self.depth + 1)
+
+    def run(
+        self,
+        plan: Plan,
+        values: Tensor,
+        *,
+        observed: Tensor | None = None,
+        given: Tensor | None = None,
+        dropout: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """One pass, on columns in the order of the plan. Shapes: (rows, columns) to (rows, outputs).
+
+        Arguments:
+            plan: a plan of this network.
+            values: the values, an allowed one also for holes.
+            observed: flags of the entries that are not holes; all if ``None``.
+            given: flags of the entries that are given; none if ``None``.
+            dropout: whether to leave out units at random.
+            generator: the random numbers of that.
+        """
+        x, seen = self.inputs(plan, values, observed)
+        if dropout:
+            x = _leave_out(x, self.input_dropout, generator)
+        from_given = self.from_given(plan, x, seen, given)
+        if given is not None:
+            x, seen = x * ~self.per_unit(plan, given), seen * ~given.t()
+        x = h = x.t()
+        for layer in range(1, self.depth + 1):
+            offset = self.offset(plan, layer, seen, from_given)
+            y = ACTIVATIONS[self.activation](plan.product((layer, layer - 1), plan.weights[f"W{layer}"], h, offset))
+            if dropout:
+                y = _leave_out(y, self.dropout, generator)
+            h = h + y if self.joined(layer) else y
+        last = self.depth + 1
+        offset = self.offset(plan, last, seen, from_given)
+        y = plan.product((last, self.depth), plan.weights["V"], h, offset)
+        if self.direct:
+            y = plan.product((last, 0), plan.weights["A"], x, y)
+        return y.t().contiguous()
+
+    def joined(self, layer: int) -> bool:
+        """Whether this hidden layer adds to the one before."""
+        return self.connectivities.residual and layer > 1 and self.sizes[layer] == self.sizes[layer - 1]
+
+    def per_unit(self, plan: Plan, table: Tensor) -> Tensor:
+        """Something said of columns, said of their input units. Shapes: (rows, columns) to (rows, inputs)."""
+        columns = plan.columns
+        if columns.inputs == len(columns):
+            return table
+        return table.index_select(1, torch.from_numpy(columns.input_columns).to(table.device))
+
+    def inputs(self, plan: Plan, values: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The input units, (rows, inputs), and the indicator, (columns, rows), or (columns, 1) if all rows agree."""
+        x = plan.columns.encode(values)
+        if observed is None:
+            return x, values.new_ones(len(plan.columns), 1)
+        return x * self.per_unit(plan, observed), observed.t().to(values.dtype)
+
+    def from_given(self, plan: Plan, x: Tensor, seen: Tensor, given: Tensor | None) -> dict[int, Tensor]:
+        """What the given columns add to each layer that sees the input, whatever the degrees: dense products."""
+        if given is None:
+            return {}
+        if not self.connectivities.any_order:
+            raise ValueError("'given' needs a network of unlimited masks with resampled orderings.")
+        x = plan.restore(x * self.per_unit(plan, given), 0).t()
+        parts = {1: self.get_parameter("W1" if self.depth else "V") @ x}
+        if self.conditioning:
+            parts[1] = parts[1] + self.get_parameter("U1") @ plan.restore(seen.t() * given).t()
+        if self.direct:
+            parts[self.depth + 1] = self.get_parameter("A") @ x
+        return {layer: plan.sort(layer, part) for layer, part in parts.items()}
+
+    def offset(self, plan: Plan, layer: int, seen: Tensor, from_given: Mapping[int, Tensor]) -> Tensor:
+        """All that a layer has beside its products with units: bias, conditioning, and what is from given columns."""
+        offset = plan.sort(layer, self.get_parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
+        if self.conditioning:
+            ones = seen if layer == 1 else offset.new_ones(self.sizes[layer - 1], 1)
+            offset = plan.product(self.matrices[f"U{layer}"], plan.weights[f"U{layer}"], ones, offset)
+        return offset + from_given[layer] if layer in from_given else offset
+
+    def _pack(self, name: str, dense: Tensor) -> Tensor:
+        """A matrix as it is stored."""
+        if not self.connectivities.single:
+            return dense
+        plan = self._layout(0, True)
+        assert isinstance(plan, SortedPlan)
+        return plan.stairs(self.matrices[name]).pack(dense)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        plan = self._layout(0, False)
+        if isinstance(plan, SortedPlan):
+            for name, matrix in self.matrices.items():
+                destination[prefix + name] = plan.stairs(matrix).unpack(self.get_parameter(name).detach())
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        state_dict = dict(state_dict)
+        for name in self.matrices:
+            dense = state_dict.get(prefix + name)
+            if isinstance(dense, Tensor) and dense.shape == self.shape(name):
+                state_dict[prefix + name] = self._pack(name, dense.to(self.c.device))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _leave_out(units: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout: a share of the units is left out, and the others make up for it."""
+    if not share:
+        return units
+    keep = torch.empty_like(units).bernoulli_(1 - share, generator=generator)
+    return units * keep.div_(1 - share)

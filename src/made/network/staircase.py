@@ -1,0 +1,321 @@
+r"""Masked matrix products that skip what is zero.
+
+Sort the units of two layers by degree, and the mask between them becomes a staircase: a unit sees those of the layer
+before whose degree is at most its own, which is a prefix of them. Cut the degrees 0, ..., D - 1 into a few ranges, the
+same for every layer, and the matrix becomes block lower triangular::
+
+    range 0   [corner]
+    range 1   [ full | corner]
+    range 2   [ full   full | corner]
+
+A row of blocks, up to and including its corner, is one contiguous matrix (or, where the matrix is wide and low, so is a
+column of blocks from its corner down): the *packed* form of the weights stores these, one behind the other, and
+nothing else. What is above the stairs takes no memory and no time; only the corners need a mask, and theirs is kept.
+
+A matrix that serves one connectivity only is stored packed, and :func:`staircase_product` trains it. One that serves
+many is stored in full, with its units in their own order: :func:`compared_product` trains it, a few rows at a time,
+and for longer work under one connectivity (evaluation, sampling) it is packed by gathering.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from made.network.connectivity import Integers
+
+__all__ = ["Memory", "Sorted", "Staircase", "compared_product", "cut_degrees", "exact_degrees", "staircase_product"]
+
+_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+
+
+def cut_degrees(columns: int, widest: int) -> Integers:
+    """Cut the degrees 0, ..., D - 1 into ranges for a network whose widest layer has ``widest`` units.
+
+    More ranges leave less waste in the corners (one part in as many of all that is done), but products of a few rows
+    are slow. Between 2 and 8 ranges for 500 units, and between 8 and 32 for 8000, it hardly mattered on two cores.
+    """
+    ranges = max(1, min(16, widest // 190, columns))
+    return np.round(np.linspace(0, columns, ranges + 1)).astype(np.int64)
+
+
+def exact_degrees(degrees: Integers, like: Tensor) -> Tensor:
+    """Degrees to compare, on the device of ``like``: never in half precision, which would round them."""
+    return torch.from_numpy(degrees).to(like.device, torch.promote_types(like.dtype, torch.float32))
+
+
+class Sorted:
+    """The units of one layer, sorted by degree.
+
+    Arguments:
+        degrees: the degree of each unit, in the units' own order.
+        cuts: where the degrees are cut into ranges.
+        like: a tensor of the type and on the device to work with.
+    """
+
+    def __init__(self, degrees: Integers, cuts: Integers, like: Tensor) -> None:
+        # Small integers are sorted by counting, six times as fast; a stable sort keeps joined layers aligned.
+        order = np.argsort(degrees.astype(np.int16) if cuts[-1] < 2**15 else degrees, kind="stable")
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(len(order))
+        self.ascending = degrees[order]
+        self.order = torch.from_numpy(order).to(like.device)
+        self.inverse = torch.from_numpy(inverse).to(like.device)
+        self.degrees = exact_degrees(degrees, like).index_select(0, self.order)
+        self.dtype = like.dtype
+        self.bounds: list[int] = np.searchsorted(self.ascending, cuts).tolist()
+
+    def __len__(self) -> int:
+        return len(self.ascending)
+
+    def starts(self, highest: int) -> list[int]:
+        """Where the units of each degree 0, ..., ``highest`` + 1 start."""
+        starts: list[int] = np.searchsorted(self.ascending, np.arange(highest + 2)).tolist()
+        return starts
+
+
+class Block(NamedTuple):
+    """Neighbouring blocks that are one matrix: the units it leads to and from, and where its corner is."""
+
+    after: slice
+    before: slice
+    corner: tuple[slice, slice]
+
+
+class _Piece:
+    """One piece of memory, aligned to 64 bytes, and whether any tensor uses it."""
+
+    def __init__(self, size: int, like: Tensor) -> None:
+        self._owner = np.empty(size * like.element_size() + 64, dtype=np.uint8)
+        start = -self._owner.ctypes.data % 64
+        self.values = self._owner[start : start + size * like.element_size()].view(_NUMPY[like.dtype])
+        self._references = self._count()  # by this object and by the view: whoever else holds it is a tensor
+
+    def _count(self) -> int:
+        return sys.getrefcount(self._owner)
+
+    def unused(self) -> bool:
+        return self._count() == self._references
+
+
+class Memory:
+    """Large memory that is used again once nobody holds it.
+
+    The operating system hands out large memory page by page, each cleared first, which takes longer than filling it:
+    a gradient of 256 MB costs 0.1 s to allocate, in every step. So what was used is kept, and handed out again when
+    all tensors that used it are gone. The reference count tells that, so nothing is ever shared.
+    """
+
+    def __init__(self, keep: int = 4, sizes: int = 16) -> None:
+        self._keep, self._sizes = keep, sizes
+        self._kept: dict[tuple[int, torch.dtype], list[_Piece]] = {}
+        self._lock = threading.Lock()
+
+    def empty(self, *shape: int, like: Tensor) -> Tensor:
+        """Uninitialised memory of this shape, with the type and the device of ``like``."""
+        size = math.prod(shape)
+        if size < 2**14 or like.device.type != "cpu" or like.dtype not in _NUMPY:
+            return like.new_empty(shape)
+        with self._lock:  # nobody else may find the same piece unused
+            key = (size, like.dtype)
+            kept = self._kept[key] = self._kept.pop(key, [])  # the last used is the last in the dictionary
+            if len(self._kept) > self._sizes:
+                del self._kept[next(iter(self._kept))]
+            piece = next((piece for piece in kept if piece.unused()), None)
+            if piece is None:
+                piece = _Piece(size, like)
+                kept.append(piece)
+                del kept[: -self._keep]
+            return torch.from_numpy(piece.values.reshape(shape))
+
+    def __reduce__(self) -> tuple[type[Memory], tuple[int, int]]:
+        return Memory, (self._keep, self._sizes)  # a copy starts with nothing
+
+
+class Staircase:
+    r"""The shape of the mask :math:`M_{k',k} = 1_{m(k') \ge m(k)}` between two layers of sorted units.
+
+    Arguments:
+        before: the units that are seen, k.
+        after: the units that see them, k'.
+
+    Example:
+        >>> cuts = np.array([0, 2, 4])
+        >>> before = Sorted(np.array([4, 1, 3, 2]), cuts, torch.empty(0))
+        >>> after = Sorted(np.array([3, 0, 2, 1]), cuts, torch.empty(0))
+        >>> stairs = Staircase(before, after)
+        >>> stairs.size, stairs.before.bounds, stairs.after.bounds
+        (8, [0, 1, 3], [0, 2, 4])
+        >>> stairs.unpack(stairs.pack(torch.ones(4, 4)))
+        tensor([[0., 1., 1., 1.],
+                [0., 0., 0., 0.],
+                [0., 1., 0., 1.],
+                [0., 1., 0., 0.]])
+    """
+
+    def __init__(self, before: Sorted, after: Sorted) -> None:
+        self.before, self.after = before, after
+        # Rows of blocks, or columns of them: whichever are less narrow, because products of narrow ones are slow.
+        self.by_columns = len(before) > len(after)
+        self.blocks: list[Block] = []
+        for (first, last), (full, prefix) in zip(pairwise(after.bounds), pairwise(before.bounds), strict=True):
+            if self.by_columns:
+                corner = slice(0, last - first), slice(0, prefix - full)
+                self.blocks.append(Block(slice(first, len(after)), slice(full, prefix), corner))
+            else:
+                corner = slice(0, last - first), slice(full, prefix)
+                self.blocks.append(Block(slice(first, last), slice(0, prefix), corner))
+        self._shapes = [(rows.stop - rows.start, columns.stop - columns.start) for rows, columns, _ in self.blocks]
+        self._sizes = [rows * columns for rows, columns in self._shapes]
+        self.size = sum(self._sizes)
+
+    def matrices(self, packed: Tensor) -> list[tuple[Block, Tensor]]:
+        """Each block with its weights as a matrix, a view into the packed form."""
+        parts = zip(self.blocks, packed.split_with_sizes(self._sizes), self._shapes, strict=True)
+        return [(block, part.view(shape)) for block, part, shape in parts]
+
+    @cached_property
+    def _corner_masks(self) -> list[Tensor]:
+        """The mask of each corner: as zeros and ones, because multiplying by booleans is three times as slow."""
+        masks = []
+        for (first, last), (full, prefix) in zip(
+            pairwise(self.after.bounds), pairwise(self.before.bounds), strict=True
+        ):
+            after, before = self.after.degrees[first:last, None], self.before.degrees[full:prefix]
+            masks.append(after.ge(before).to(self.before.dtype))
+        return masks
+
+    def mask_corners_(self, matrices: list[tuple[Block, Tensor]]) -> None:
+        """Set to zero, in place, what the mask forbids."""
+        for (block, matrix), mask in zip(matrices, self._corner_masks, strict=True):
+            matrix[block.corner].mul_(mask)
+
+    def pack(self, dense: Tensor) -> Tensor:
+        """The packed form of a matrix over units in their own order. Shapes: (after, before) to (size,)."""
+        packed = dense.new_empty(self.size)
+        matrices = self.matrices(packed)
+        for block, matrix in matrices:
+            rows, columns = self.after.order[block.after], self.before.order[block.before]
+            if self.by_columns:
+                torch.index_select(dense.index_select(1, columns), 0, rows, out=matrix)
+            else:
+                torch.index_select(dense.index_select(0, rows), 1, columns, out=matrix)
+        self.mask_corners_(matrices)
+        return packed
+
+    def unpack(self, packed: Tensor) -> Tensor:
+        """The inverse of :meth:`pack`, with zeros where the mask forbids. Shapes: (size,) to (after, before)."""
+        dense = packed.new_zeros(len(self.after), len(self.before))
+        matrices = self.matrices(packed.clone())
+        self.mask_corners_(matrices)
+        for block, matrix in matrices:
+            dense[self.after.order[block.after, None], self.before.order[block.before]] = matrix
+        return dense
+
+
+def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory) -> Tensor:
+    r""":math:`a + (W \odot M)\, x` on sorted units.
+
+    Arguments:
+        packed: W, with zeros where M is zero, (size,).
+        x: the values of the sorted units of the layer before, (before, rows).
+        add: a, what to add to, (after, rows) or (after, 1).
+        stairs: the shape of M.
+        memory: where results and gradients are put.
+    """
+    product: Tensor = _StaircaseProduct.apply(packed, x, add, stairs, memory)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _StaircaseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory) -> Tensor:
+        y = memory.empty(len(stairs.after), x.shape[1], like=x).copy_(add)
+        matrices = stairs.matrices(packed)
+        for (after, before, _), matrix in matrices:
+            y[after].addmm_(matrix, x[before])
+        ctx.save_for_backward(packed, x)  # the weights too, so that a change of them before backward is noticed
+        ctx.matrices, ctx.stairs, ctx.memory, ctx.constant = matrices, stairs, memory, add.shape[1] == 1
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        packed, x = ctx.saved_tensors
+        dpacked = dx = None
+        if ctx.needs_input_grad[0]:
+            dpacked = ctx.memory.empty(ctx.stairs.size, like=packed)
+            matrices = ctx.stairs.matrices(dpacked)
+            for (after, before, _), matrix in matrices:
+                torch.mm(dy[after], x[before].t(), out=matrix)
+            ctx.stairs.mask_corners_(matrices)
+        if ctx.needs_input_grad[1]:
+            dx = ctx.memory.empty(*x.shape, like=x).zero_()
+            for (after, before, _), matrix in ctx.matrices:
+                dx[before].addmm_(matrix.t(), dy[after])
+        return dpacked, dx, _gradient_of_add(ctx, dy), None, None
+
+
+def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory) -> Tensor:
+    r""":math:`a + (W \odot M)\, x` on units in their own order, M being made from degrees a few rows at a time.
+
+    Arguments:
+        weight: W, (after, before).
+        x: the values of the units of the layer before, (before, rows).
+        add: a, what to add to, (after, rows) or (after, 1).
+        before, after: the degrees of the units of both layers.
+        memory: where results and gradients are put.
+    """
+    product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, memory)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _ComparedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory
+    ) -> Tensor:
+        y = memory.empty(len(after), x.shape[1], like=x).copy_(add)
+        for rows, mask in _strips(weight, before, after, memory):
+            y[rows].addmm_(mask.mul_(weight[rows]), x)
+        ctx.save_for_backward(weight, x, before, after)
+        ctx.memory, ctx.constant = memory, add.shape[1] == 1
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        weight, x, before, after = ctx.saved_tensors
+        dweight = ctx.memory.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
+        dx = ctx.memory.empty(*x.shape, like=x).zero_() if ctx.needs_input_grad[1] else None
+        for rows, mask in _strips(weight, before, after, ctx.memory):
+            if dweight is not None:
+                torch.mm(dy[rows], x.t(), out=dweight[rows])
+                dweight[rows].mul_(mask)
+            if dx is not None:
+                dx.addmm_(mask.mul_(weight[rows]).t(), dy[rows])
+        return dweight, dx, _gradient_of_add(ctx, dy), None, None, None
+
+
+def _strips(weight: Tensor, before: Tensor, after: Tensor, memory: Memory) -> Iterator[tuple[slice, Tensor]]:
+    """The mask, some rows at a time: as many as fit well into a processor's cache."""
+    height = max(1, 2**21 // max(1, len(before)))
+    for first in range(0, len(after), height):
+        rows = slice(first, min(first + height, len(after)))
+        mask = memory.empty(rows.stop - first, len(before), like=weight)
+        yield rows, torch.ge(after[rows, None], before, out=mask)
+
+
+def _gradient_of_add(ctx: Any, dy: Tensor) -> Tensor | None:
+    if not ctx.needs_input_grad[2]:
+        return None
+    return dy.sum(1, keepdim=True) if ctx.constant else dy

@@ -1,0 +1,1 @@
+"""Queries about a network: likelihoods, conditionals, samples and imputation."""

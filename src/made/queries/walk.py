@@ -1,0 +1,112 @@
+r"""An any-order model asked for one column at a time, each given all that come before it: EoNADE's passes, shared.
+
+With as many segments as columns, each pass sees what the one before saw and one column more. So the first layer need
+not be computed anew: what it is before its activation grows by one column's weights,
+
+.. math:: a_{d+1} = a_d + W^1_{\cdot,d} \, x_d + U^1_{\cdot,d},
+
+as in NADE (Larochelle and Murray, 2011). Of the output units, only those of one column are needed. What is left of a
+pass is the layers between: a network of one hidden layer takes no more in D passes than in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from made.network.masked import ACTIVATIONS, Network
+from made.queries.evidence import Question
+
+__all__ = ["Walk", "draw", "factors"]
+
+
+class Walk:
+    """Where a walk along the columns has come to, in several rows at once: what the first layer has seen.
+
+    Arguments:
+        network: an any-order network that has hidden layers.
+        question: the rows; what is given is seen from the start.
+    """
+
+    def __init__(self, network: Network, question: Question) -> None:
+        self.network, columns = network, network.columns
+        self.inputs = np.searchsorted(columns.input_columns, np.arange(len(columns) + 1)).tolist()
+        self.outputs = np.searchsorted(columns.output_columns, np.arange(len(columns) + 1)).tolist()
+        self.offsets = [network.get_parameter(f"b{layer}") for layer in range(1, network.depth + 1)] + [network.c]
+        if network.conditioning:  # every unit of later layers has the same degree, and sees all of the layer before
+            after = [network.get_parameter(f"U{layer}").sum(dim=1) for layer in range(2, network.depth + 2)]
+            self.offsets = [self.offsets[0], *(b + u for b, u in zip(self.offsets[1:], after, strict=True))]
+        self.offsets = [each.unsqueeze(1) for each in self.offsets]
+        self.x = question.values.new_zeros(columns.inputs, len(question))
+        self.first = self.offsets[0].expand(-1, len(question)).clone()
+        if question.given is not None:
+            flags = torch.from_numpy(columns.input_columns).to(self.x.device)
+            self.x = (columns.encode(question.values) * question.given.index_select(1, flags)).t().contiguous()
+            self.first += network.get_parameter("W1") @ self.x
+            if network.conditioning:
+                self.first += network.get_parameter("U1") @ question.given.t().to(self.x.dtype)
+
+    def units(self, d: int) -> Tensor:
+        """The output units of a column, given what has been seen. Shape: (rows, outputs of the column)."""
+        network, own = self.network, slice(self.outputs[d], self.outputs[d + 1])
+        activation = ACTIVATIONS[network.activation]
+        h = activation(self.first.clone())
+        for layer in range(2, network.depth + 1):
+            y = activation(torch.addmm(self.offsets[layer - 1], network.get_parameter(f"W{layer}"), h))
+            h = h + y if network.joined(layer) else y
+        outputs = torch.addmm(self.offsets[-1][own], network.get_parameter("V")[own], h)
+        if network.direct:
+            outputs.addmm_(network.get_parameter("A")[own], self.x)
+        return outputs.t()
+
+    def see(self, d: int, values: Tensor, flags: Tensor) -> None:
+        """Go past a column, which is seen in the rows that are flagged. Shapes: (rows), twice."""
+        network, own = self.network, slice(self.inputs[d], self.inputs[d + 1])
+        units = (network.columns[d].encode(values) * flags.unsqueeze(1)).t()
+        self.x[own] += units
+        self.first.addmm_(network.get_parameter("W1")[:, own], units)
+        if network.conditioning:
+            self.first.addmm_(network.get_parameter("U1")[:, d : d + 1], flags.unsqueeze(0).to(units.dtype))
+
+
+@torch.no_grad()
+def factors(network: Network, question: Question, order: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
+    """log p(x_d | x_<d) of each column that is asked for, in this order, (rows); 0 in a row that does not ask."""
+    walk, asked = Walk(network, question), question.asked
+    for d in order:
+        here, values = asked[:, d], question.values[:, d]
+        if not here.any():
+            continue
+        yield d, network.columns[d].log_prob(walk.units(d), values).masked_fill(~here, 0)
+        walk.see(d, values, here)
+
+
+@torch.no_grad()
+def draw(
+    network: Network,
+    rows: Tensor,
+    order: Sequence[int],
+    uniform: Tensor | None,
+    temperature: float = 1.0,
+) -> Tensor:
+    """Fill the NaN of each row in this order, by random numbers, or, without, by most likely values.
+
+    Shapes: (rows, columns), twice, to (rows, columns).
+    """
+    hole = rows.isnan()
+    filled = rows.masked_fill(hole, 0)
+    noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype)
+    walk = Walk(network, Question(filled, None, ~hole))
+    for d in order:
+        if not hole[:, d].any():
+            continue
+        kind, units = network.columns[d], walk.units(d)
+        if temperature != 1:
+            units = kind.tempered(units, temperature)
+        value = kind.mode(units) if noise is None else kind.draw(units, noise[:, d])
+        filled[:, d] = torch.where(hole[:, d], value, filled[:, d])
+        walk.see(d, filled[:, d], hole[:, d])
+    return filled

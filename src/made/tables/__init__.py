@@ -1,0 +1,1 @@
+"""Tables of users to codes and back."""

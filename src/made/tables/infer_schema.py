@@ -1,0 +1,282 @@
+"""Which kind a column is of, as its values show."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from made.columns.logistic import FAR_SHARE
+from made.columns.transform import choose_curve
+from made.errors import DataError
+from made.hints import hint
+from made.tables.dates import STEPS, seconds_in
+from made.tables.facts import OTHER, Kind
+from made.tables.field import Field, fitting, number_in, typed
+from made.tables.table import Dtype, Table, Values, holes, plain
+
+__all__ = ["CHOICES", "infer"]
+
+CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', or a list of values"
+MOST_CATEGORIES = 1000
+MOST_STEPS = 1_000_000
+# Fewer values than this may all be different, and still be more than the names of rows.
+FEW = 20
+# How many points a column of numbers may have, and how many other values there have to be.
+MOST_SPIKES, LEAST_REST = 32, 10
+# The least share of rows that a point has, and how many times as many rows as its neighbours: among steps, where all
+# values have a probability, and among real numbers, where a point is something else than what is beside it.
+OF_STEPS, OF_REALS = (0.005, 3.0), (0.02, 10.0)
+# The probability of all numbers together that training never saw, beside a list of several, and beside two alone.
+UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9
+KEY = re.compile(
+    r"(?i:(^|[_\W])(id|key|uuid|guid|index|row|rownames?|nr|no|number)$)|[a-z](ID|Id|Key|Index|Nr|No|Number)$"
+)
+
+
+def infer(
+    table: Table, d: int, name: str, kind: Any, *, missing: bool = False, unseen: Literal["error", "other"] = "error"
+) -> Field:
+    """The field of column ``d``, of a kind that is told or ``"auto"``; see :meth:`made.tables.schema.Schema.infer`."""
+    values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
+    listed = not isinstance(kind, str) and isinstance(kind, (Sequence, np.ndarray))
+    if not listed and kind not in ("auto", "binary", "categorical", "ordinal", "numeric", "real"):
+        raise ValueError(f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}.")
+    hole = holes(values)
+    seen, missing = values[~hole], missing and bool(hole.any())
+    if not len(seen):
+        raise DataError(
+            f"{label} has no observed value, so that nothing can be learned of it: leave it out, "
+            f"{hint(columns={name: 'drop'})}."
+        )
+    declared = table.declared[d]
+    if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
+        return _listed(name, kind if listed else declared, dtype, label, missing, _reserved(table, unseen))
+    if dtype == "text" and not declared and kind != "categorical":
+        dates = seconds_in(set(seen.tolist()))
+        if dates is not None:
+            found = seconds_in(seen.tolist())
+            assert found is not None
+            seen, dtype = found
+    if dtype == "text" and kind == "auto" and not declared:
+        _refuse_names(seen, name, label)
+    if dtype != "text" and kind == "auto" and not declared:
+        _refuse_keys(seen, name, label)
+    distinct = _distinct(seen, dtype, kind)
+    if kind == "auto":
+        plainly = dtype in ("text", "bool") or declared
+        kind = _kind_of_categories(len(distinct)) if plainly else _kind_of_numbers(distinct, len(seen), dtype)
+    if kind in ("ordinal", "numeric", "real"):
+        if dtype == "text":
+            raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind}: convert it to numbers.")
+        dtype = "int" if dtype == "bool" else dtype
+        if kind != "ordinal":
+            field = _numeric(name, seen, dtype, missing, plainly=kind == "real")
+            return replace(field, other=FAR_SHARE) if unseen == "other" else field
+        if not missing and len(distinct) <= MOST_CATEGORIES:
+            return _ordinal(name, distinct, dtype, unseen)
+    if kind == "binary" and len(distinct) != 2:
+        raise DataError(
+            f"{label} has {len(distinct)} distinct values and cannot be binary, which has 2: choose "
+            f"{hint(columns={name: 'categorical'})}."
+        )
+    if kind == "binary" and dtype not in ("text", "bool") and not missing:
+        return _ordinal(name, distinct, dtype, unseen, "binary")
+    return _categorical(name, seen, distinct, dtype, label, missing, _reserved(table, unseen))
+
+
+def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
+    """The distinct values, in order; of truth values, both."""
+    if dtype == "text":
+        return np.array(sorted(set(seen.tolist())), dtype=object)
+    distinct: Values = np.unique(seen)
+    if dtype == "bool" or (
+        dtype in ("int", "float") and kind in ("auto", "binary") and np.isin(distinct, (0, 1)).all()
+    ):
+        return np.array([0.0, 1.0])
+    return distinct
+
+
+def _reserved(table: Table, unseen: str) -> float:
+    """The least probability of text that was never seen: a tenth of what the rule of succession gives.
+
+    Most columns have no further values, and where some are seen only once, the share of others is learned from these.
+    """
+    return 0.1 / (table.rows + 2) if unseen == "other" else 0.0
+
+
+def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, kind: Kind = "ordinal") -> Field:
+    """Numbers of which there are few: each has a probability of its own, and any other number a very small one."""
+    other = 0.0 if unseen == "error" else UNSEEN_FLAG if len(distinct) == 2 else UNSEEN_NUMBER
+    step = _step(distinct, (), STEPS if dtype in ("date", "datetime") else (1.0,)) if other else 0.0
+    return Field(name, kind, typed(distinct, dtype), step=step, dtype=dtype, other=other)
+
+
+def _categorical(
+    name: str, seen: Values, distinct: Values, dtype: Dtype, label: str, missing: bool, reserved: float
+) -> Field:
+    reserved = 0.0 if dtype == "bool" else reserved
+    if reserved and dtype == "text":
+        distinct = _frequent(seen, distinct)
+    if len(distinct) > MOST_CATEGORIES:
+        is_text = dtype == "text"
+        remedy = (
+            f"{hint(unseen='other')} keeps the most frequent ones and makes one of all others"
+            if is_text
+            else f"choose 'numeric', {hint(columns={name: 'numeric'})}"
+        )
+        if is_text and all(number_in(text, False) is not None for text in distinct.tolist()):
+            remedy = "it looks like numbers: convert it"
+        raise DataError(
+            f"{label} has {len(distinct)} distinct values, more than {MOST_CATEGORIES}; {remedy}, or leave it out, "
+            f"{hint(columns={name: 'drop'})}."
+        )
+    kind = "categorical" if missing or reserved else _kind_of_categories(len(distinct))
+    return Field(name, kind, typed(distinct, dtype), dtype=dtype, missing=missing, other=reserved)
+
+
+def _frequent(seen: Values, distinct: Values) -> Values:
+    """The values that are seen more than once, no more than there may be; all of them, if there is none."""
+    counts = Counter(seen.tolist())
+    del counts[OTHER]
+    kept = {value for value, count in counts.most_common(MOST_CATEGORIES - 2) if count > 1}
+    return distinct[[value in (kept or counts) for value in distinct.tolist()]]
+
+
+def _listed(name: str, values: Any, dtype: Dtype, label: str, missing: bool, reserved: float) -> Field:
+    """A column whose values are told, in order."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = list(values)
+    told, family = plain(column, f"the list for {label}")
+    if not len(told) or holes(told).any():
+        raise ValueError(f"The list for {label} should have at least one value, and none that is empty or NaN.")
+    if "text" not in (family, dtype):
+        family = fitting(told, dtype, family)
+    reserved = reserved if family == "text" else 0.0
+    kind = "categorical" if missing or reserved else _kind_of_categories(len(told))
+    return Field(name, kind, typed(told, family), dtype=family, missing=missing, other=reserved)
+
+
+def _kind_of_categories(distinct: int) -> Kind:
+    return "binary" if distinct == 2 else "categorical"
+
+
+def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> Kind:
+    whole, count = bool((distinct == np.floor(distinct)).all()), len(distinct)
+    if count == 2:
+        return "binary" if whole or rows >= 20 else "numeric"
+    if count == 1 or (whole and count <= 20 and rows >= 10 * count):
+        return "ordinal"
+    return "ordinal" if count <= 10 and rows >= 20 * count else "numeric"
+
+
+def _refuse_names(seen: Values, name: str, label: str) -> None:
+    """Refuse text that is hardly ever the same twice, from which nothing can be learned."""
+    distinct = set(seen.tolist())
+    if len(distinct) <= FEW or len(distinct) <= 0.9 * len(seen):
+        return
+    if all(number_in(text, False) is not None for text in distinct):
+        raise DataError(
+            f"{label} has {len(distinct)} texts that look like numbers, such as {seen[0]!r}: convert it, or leave it "
+            f"out, {hint(columns={name: 'drop'})}."
+        )
+    raise _identifier(f"{label}: {len(distinct)} texts in {len(seen)} rows are different", name, "categorical")
+
+
+def _refuse_keys(seen: Values, name: str, label: str) -> None:
+    """Refuse whole numbers, all different, that count rows or are called a key; others may be what they like."""
+    if len(seen) <= FEW or not (seen == np.floor(seen)).all() or len(np.unique(seen)) < len(seen):
+        return
+    low, high = float(seen.min()), float(seen.max())
+    if KEY.search(name) or (low in (0, 1) and high - low == len(seen) - 1):
+        counted = f"the numbers from {low:g} to {high:g}, each once" if high - low == len(seen) - 1 else "all different"
+        raise _identifier(f"{label}: its {len(seen)} values are {counted}", name, "numeric")
+
+
+def _identifier(found: str, name: str, other: str) -> DataError:
+    return DataError(
+        f"{found}, so that it looks like an identifier, which says nothing about other rows: leave it out, "
+        f"{hint(columns={name: 'drop'})}, or use it all the same, {hint(columns={name: other})}."
+    )
+
+
+def _numeric(name: str, seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Field:
+    """Points, steps, a least value, a scale, and what standardises values on it; plainly, only the last."""
+    temporal, step = dtype in ("date", "datetime"), 0.0
+    spikes: tuple[float, ...] = ()
+    if not plainly:
+        spikes = _spikes(seen, *OF_STEPS)
+        step = _step(seen, spikes, STEPS if temporal else (1.0,))
+        spikes = spikes if step else _spikes(seen, *OF_REALS)
+    rest = seen[~np.isin(seen, spikes)]
+    low = 0.0 if not plainly and not temporal and seen.min() >= 0 else None
+    curve = center = 0.0
+    if not plainly and not temporal:
+        center = 0.0 if low is not None else float(np.median(rest))
+        center = float(round(center)) if step else center
+        curve = choose_curve(rest, center)
+    location, scale = _location_and_scale(np.arcsinh((rest - center) / curve) if curve else rest)
+    if step and not curve:
+        location = round(location / step) * step
+    return Field(
+        name,
+        "numeric",
+        (),
+        location,
+        scale,
+        step,
+        "float" if dtype == "none" else dtype,
+        curve=curve,
+        center=center if curve else 0.0,
+        low=low,
+        spikes=spikes,
+        missing=missing,
+    )
+
+
+def _step(seen: Values, spikes: Sequence[float], candidates: Sequence[float]) -> float:
+    """How far apart the values are, if that is one of the candidates, and there are not too many beside points."""
+    rest = seen[~np.isin(seen, spikes)]
+    with np.errstate(over="ignore"):
+        size, extent = float(np.abs(seen).max()), float(rest.max() - rest.min())
+    if candidates is STEPS:  # a date such as 9999-12-31 says nothing about how far apart others are
+        first, third = np.quantile(rest, [0.25, 0.75]).tolist()
+        extent = min(extent, 20 * (third - first))
+    for step in candidates:
+        if size < 2.0**53 and extent <= MOST_STEPS * step and (seen == np.floor(seen / step) * step).all():
+            return step
+    return 0.0
+
+
+def _spikes(seen: Values, least_share: float, stands_out: float) -> tuple[float, ...]:
+    """The values that have far more rows than their neighbours."""
+    values, counts = np.unique(seen, return_counts=True)
+    if len(values) < LEAST_REST:
+        return ()
+    # What the two values before and after have on the average; at the ends, those that are there.
+    beside = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
+    around = np.convolve(counts, beside, mode="same") / np.convolve(np.ones(len(counts)), beside, mode="same")
+    points = (counts >= max(10, least_share * len(seen))) & (counts >= stands_out * around)
+    found = sorted(np.flatnonzero(points).tolist(), key=lambda place: -counts[place])[:MOST_SPIKES]
+    if len(values) - len(found) < LEAST_REST:
+        return ()
+    return tuple(sorted(values[found].tolist()))
+
+
+def _location_and_scale(values: Values) -> tuple[float, float]:
+    """Median and spread, computed on values that are brought into [-1, 1] by a power of two: nothing overflows."""
+    low, high = float(values.min()), float(values.max())
+    exponent = int(np.frexp(max(abs(low), abs(high)))[1])
+    unit = np.ldexp(values, -exponent)
+    first, median, third = np.quantile(unit, [0.25, 0.5, 0.75])
+    spread = 0.0 if low == high else float((third - first) / 1.349 or unit.std())
+    # An outlier should be many scales away, but not so many that nothing is left of float32's digits.
+    spread = max(spread, 1e-12 * float(np.abs(unit - median).max()))
+    with np.errstate(over="ignore"):
+        scale = float(np.ldexp(spread, exponent)) if spread else 1.0
+    return float(np.ldexp(median, exponent)), min(max(scale, sys.float_info.min), sys.float_info.max)

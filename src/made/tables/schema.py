@@ -1,0 +1,218 @@
+"""What the columns of a table are, and the table as codes and back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from made.columns.group import Columns
+from made.errors import DataError, UnseenWarning
+from made.tables.field import Field
+from made.tables.infer_schema import infer
+from made.tables.storage import DEFAULTS
+from made.tables.table import Dtype, Table, Values
+
+__all__ = ["Field", "Kinds", "Schema", "dropped"]
+
+Kinds: TypeAlias = str | Mapping[str | int, Any] | Sequence[Any]
+
+
+class Schema:
+    """The columns of a table: values to codes, and back.
+
+    Arguments:
+        fields: what each column is.
+        named: whether the names are those of a frame; otherwise columns are known by their place.
+        dropped: columns that are no part of the model, by name, and their places in the table that it was fitted on.
+
+    Example:
+        >>> table = Table.of([[1.5, "a"], [2.5, "b"], [np.nan, "a"]])
+        >>> schema = Schema.infer(table)
+        >>> schema
+        Schema(x0: numeric, x1: binary)
+        >>> schema.encode(table)
+        array([[1.5, 0. ],
+               [2.5, 1. ],
+               [nan, 0. ]])
+        >>> schema.fill(table, np.array([[1.0, 1.0]] * 3))
+        array([[1.5, 'a'],
+               [2.5, 'b'],
+               [1.0, 'a']], dtype=object)
+    """
+
+    def __init__(self, fields: Sequence[Field], named: bool = True, dropped: Mapping[str, int] | None = None) -> None:
+        self.fields = tuple(fields)
+        self.named = named
+        self.dropped = dict(dropped or {})
+        self.names = tuple(field.name for field in self.fields)
+        if len(set(self.names)) != len(self.names) or not self.fields:
+            raise DataError(f"'fields' should be at least one, of different names, not {', '.join(self.names)!r}.")
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{field.name}: {field.kind}' for field in self.fields)})"
+
+    def __eq__(self, other: object) -> bool:
+        mine, theirs = (
+            (each.fields, each.named, each.dropped) if isinstance(each, Schema) else None for each in (self, other)
+        )
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.fields, self.named))
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns as the network takes them."""
+        return self.coded(signed=True)
+
+    def coded(self, *, signed: bool) -> Columns:
+        """The columns, with binary inputs coded as -1 and +1 or as 0 and 1."""
+        return Columns([field.column(signed) for field in self.fields], self.names)
+
+    def standardized(self, codes: NDArray[np.float64]) -> Schema:
+        """The same columns, with the inputs of binary ones standardised as these codes have them."""
+        ones, seen = np.nansum(codes, axis=0) + 1, (~np.isnan(codes)).sum(axis=0) + 2  # as if there were two rows more
+        fields = [
+            replace(field, share=float(share)) if field.kind == "binary" else field
+            for field, share in zip(self.fields, ones / seen, strict=True)
+        ]
+        return Schema(fields, self.named, self.dropped)
+
+    @classmethod
+    def infer(
+        cls,
+        table: Table,
+        kinds: Kinds = "auto",
+        *,
+        missing: str | Mapping[str | int, Any] = "unobserved",
+        unseen: Literal["error", "other"] = "error",
+    ) -> Schema:
+        """What each column is, from its observed values.
+
+        Text, truth values and declared categories are binary if there are two of them, otherwise categorical. Two
+        different numbers are binary, a few that repeat (ten times each, fractions twenty) are ordinal, and all others
+        numeric: see :mod:`made.tables.infer_schema`. Columns that look like identifiers are refused.
+
+        Arguments:
+            table: the values, without the columns that are to be dropped.
+            kinds: a kind for all columns, for each, or for some by name or number: ``"auto"``, ``"binary"``,
+                ``"categorical"``, ``"ordinal"``, ``"numeric"``, ``"real"``, ``"drop"``, or a list of values in order.
+            missing: whether what is missing is ``"unobserved"`` or a ``"category"`` of its own, in columns where
+                something is missing; for all columns, or for some by name or number.
+            unseen: whether a value that is not among those of the table is later to be an ``"error"``, or ``"other"``:
+                one more category of text, a number that is very unlikely.
+        """
+        names = table.all_names()
+        chosen = _by_column("kinds", kinds, names, "auto")
+        holes = _by_column("missing", missing, names, "unobserved")
+        for name, each in zip(names, holes, strict=True):
+            if each not in ("unobserved", "category"):
+                raise ValueError(f"'missing' of {name!r} should be 'unobserved' or 'category', not {each!r}.")
+        fields = [
+            infer(table, d, names[place], chosen[place], missing=holes[place] == "category", unseen=unseen)
+            for d, place in enumerate(table.places)
+        ]
+        fields = [replace(field, storage=table.storage(d, field.dtype)) for d, field in enumerate(fields)]
+        return cls(fields, named=table.names is not None, dropped=table.dropped)
+
+    def table(self, X: Any) -> Table:
+        """A table to ask about; columns that were dropped may be in it or not, whatever they hold."""
+        return Table.of(X, without=[*self.dropped, *self.dropped.values()], kept=len(self.fields))
+
+    def encode(self, table: Table, ignore: int | None = None, *, training: bool = False) -> NDArray[np.float64]:
+        """A table as codes, in the schema's order of columns; one column may be ignored. Shape: (rows, columns).
+
+        Values that training never saw are counted in an :class:`~made.errors.UnseenWarning`, unless this is training.
+        """
+        codes, unseen = np.full((table.rows, len(self.fields)), np.nan), {}
+        for number, (field, d) in enumerate(zip(self.fields, self._places(table), strict=True)):
+            if number != ignore:
+                codes[:, number] = field.encode(table.columns[d], table.dtypes[d], table.label(d))
+                if field.other and (count := int(field.foreign(table.columns[d], codes[:, number]).sum())):
+                    unseen[field.name] = count
+        if unseen and not training:
+            warnings.warn(UnseenWarning(unseen), stacklevel=2)
+        return codes
+
+    def decode(self, codes: ArrayLike, like: Table | None = None) -> Any:
+        """Codes as a table of the same kind as ``like``; without it, a pyarrow table if columns have names, or numpy.
+
+        Shape: (rows, columns).
+        """
+        like = self.blank(self.named) if like is None else like
+        return like.put(*self._decoded(codes, like))
+
+    def blank(self, named: bool) -> Table:
+        """A table of no rows, of the types that the training table had: of pyarrow with names, otherwise of numpy."""
+        types = [field.storage or DEFAULTS[field.dtype] for field in self.fields]
+        return Table.blank(types, self.names if named else None)
+
+    def fill(self, table: Table, codes: ArrayLike) -> Any:
+        """The table as it was given, with decoded codes where it has holes. Shape: (rows, columns)."""
+        if len(np.asarray(codes)) != table.rows:
+            raise ValueError(f"'codes' should have {table.rows} rows, as the table has, not {len(np.asarray(codes))}.")
+        return table.fill(*self._decoded(codes, table))
+
+    def _decoded(self, codes: ArrayLike, like: Table) -> tuple[list[Values], list[Dtype]]:
+        matrix = np.asarray(codes, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.fields):
+            raise ValueError(f"'codes' should have the shape (rows, {len(self.fields)}), not {matrix.shape}.")
+        places = self._places(like)
+        order = np.argsort(places).tolist()
+        pairs = [self.fields[d].decode(matrix[:, d], like.dtypes[places[d]]) for d in order]
+        return [values for values, _ in pairs], [dtype for _, dtype in pairs]
+
+    def _places(self, table: Table) -> list[int]:
+        """Where in the table each field's column is: by name if both have names."""
+        if self.named and table.names is not None:
+            place = {name: d for d, name in enumerate(table.names)}
+            missing = [name for name in self.names if name not in place]
+            unknown = list(place.keys() - set(self.names))
+            if missing or unknown:
+                parts = [("lacks", missing), ("has, unknown to the model,", sorted(unknown, key=place.__getitem__))]
+                said = " and ".join(f"{verb} {_shown(some)}" for verb, some in parts if some)
+                raise DataError(f"The table {said}: give the columns that the model was fitted on.")
+            return [place[name] for name in self.names]
+        if len(table.columns) != len(self.fields):
+            raise DataError(
+                f"X has {len(table.columns)} features, but MADE is expecting {len(self.fields)} features as input."
+            )
+        return list(range(len(self.fields)))
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+
+
+def dropped(kinds: Kinds) -> list[str | int]:
+    """The columns, by name or number, that are of the kind ``"drop"``."""
+    if isinstance(kinds, str):
+        kinds = {}
+    pairs = kinds.items() if isinstance(kinds, Mapping) else enumerate(kinds)
+    return [key for key, kind in pairs if isinstance(kind, str) and kind == "drop"]
+
+
+def _by_column(argument: str, told: Kinds, names: Sequence[str], default: str) -> list[Any]:
+    """What is told of each column: one thing of all, one of each, or one of some by name or number."""
+    if isinstance(told, str):
+        return [told] * len(names)
+    if not isinstance(told, Mapping):
+        if len(told) != len(names):
+            raise ValueError(f"'{argument}' should have {len(names)} elements, one for each column, not {len(told)}.")
+        return list(told)
+    result: list[Any] = [default] * len(names)
+    for key, each in told.items():
+        place = names.index(key) if key in names else key
+        if not isinstance(place, (int, np.integer)) or not 0 <= place < len(names):
+            raise ValueError(
+                f"'{argument}' has {key!r}, which is no column: the columns are {_shown(names)}, or 0 to "
+                f"{len(names) - 1}."
+            )
+        result[int(place)] = each
+    return result

@@ -1,0 +1,86 @@
+"""A bar on the terminal while a model trains, and TensorBoard for those who want curves."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from made.training.state import Epoch
+from made.training.trainer import Trainer
+
+__all__ = ["TensorBoard", "bar"]
+
+
+class Silent:
+    """Nobody looks."""
+
+    def tick(self, update: int) -> None:
+        """After an update."""
+
+    def report(self, epoch: Epoch) -> None:
+        """After an epoch."""
+
+
+class Bar(Silent):
+    """Epoch, NLLs and the time that is left, at the most, because training may stop early."""
+
+    def __init__(self, progress: Any, trainer: Trainer) -> None:
+        self.progress, self.per_epoch = progress, trainer.updates_per_epoch
+        self.epochs = trainer.recipe.max_epochs
+        total = self.epochs * self.per_epoch
+        self.task = progress.add_task(f"epoch 0/{self.epochs}", total=total, completed=trainer.state.update, nll="")
+
+    def tick(self, update: int) -> None:
+        self.progress.update(self.task, completed=update)
+
+    def report(self, epoch: Epoch) -> None:
+        known = [("NLL", epoch.train_nll), ("valid", epoch.valid_nll), ("best", epoch.best_nll)]
+        nll = ", ".join(f"{name} {value:.2f}" for name, value in known if not math.isnan(value))
+        self.progress.update(self.task, description=f"epoch {epoch.number + 1}/{self.epochs}", nll=nll)
+
+
+@contextmanager
+def bar(trainer: Trainer, shown: bool) -> Iterator[Silent]:
+    """A progress bar on standard error, if that is a terminal and it is wanted."""
+    if not shown or not sys.stderr.isatty() or trainer.finished:
+        yield Silent()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=14),
+        TextColumn("{task.fields[nll]}"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
+        yield Bar(progress, trainer)
+
+
+class TensorBoard:
+    """The curves of a run, for `tensorboard --logdir FOLDER` (the extra `tensorboard`)."""
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise ImportError("'tensorboard' needs a package: pip install 'made[tensorboard]'.") from None
+        self.writer: Any = SummaryWriter(str(folder))
+
+    def report(self, epoch: Epoch) -> None:
+        """After an epoch."""
+        for name in ("train_nll", "valid_nll", "best_nll", "learning_rate"):
+            if not math.isnan(value := getattr(epoch, name)):
+                self.writer.add_scalar(name, value, epoch.number)
+        self.writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.writer.close()

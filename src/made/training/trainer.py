@@ -1,0 +1,454 @@
+r"""The loop: updates, validation, early stopping, and a state from which it goes on exactly.
+
+The paper's procedure: mini-batches, one mask for each update, and after each epoch the likelihood of validation rows
+under the ensemble; when it has not risen for ``patience`` epochs, training ends, and the best weights are kept. The
+order of the rows in epoch e, the mask, the questions and the dropout of update t are functions of (seed, e) and of
+(seed, t), so that a :class:`State` of a few tensors and numbers is all that a run is: stopped anywhere and taken up
+again, it ends with the same bits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from made.columns.group import Rows
+from made.errors import DataError, Diverged, Interrupted
+from made.hints import hint
+from made.network.connectivity import Connectivity
+from made.network.masked import Network
+from made.queries.evidence import Question
+from made.queries.likelihood import check_segments, log_likelihood, log_prob, ways
+from made.training.config import Recipe, learning_rate_at, make_optimizer
+from made.training.state import FINALISTS, Epoch, State
+
+__all__ = ["Trainer", "train"]
+
+SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it does
+LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
+
+
+class Trainer:
+    """A run of training: a network, rows, a recipe, and how far it has come.
+
+    Arguments:
+        network: the network, which ends with the weights of its best epoch.
+        rows: the rows to train on; an any-order model also learns from rows with holes.
+        valid: the rows that choose the epoch; without any, the last epoch's weights are kept.
+        recipe: how to train.
+        state: where to go on; the start unless told.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        rows: Rows | Question,
+        valid: Rows | Question | None,
+        recipe: Recipe,
+        state: State | None = None,
+    ) -> None:
+        check_segments(network, recipe.segments)
+        if (recipe.whole_rows > 0) != (network.connectivities.whole_rows > 0):
+            raise ValueError("'whole_rows' is a share of the recipe where the connectivities have it, and 0 elsewhere.")
+        self.network, self.recipe = network, recipe
+        self.data = Question.ask(network, rows)
+        self.valid = None if valid is None else Question.ask(network, valid)
+        for name, question in (("rows", self.data), ("valid", self.valid)):
+            if question is not None and len(question) == 0:
+                raise DataError(f"'{name}' should have at least one row.")
+        if self.data.observed is not None and not network.connectivities.any_order:
+            row, column = (~self.data.observed).nonzero()[0].tolist()
+            raise DataError(
+                f"column {column} ('{network.columns.names[column]}') is not observed, but only a model "
+                "whose masks are unlimited, with resampled orderings, learns from rows with holes "
+                f"({hint(masks='unlimited')}); or fill them first.",
+                row=row,
+                column=network.columns.names[column],
+            )
+        self.parameters = dict(network.named_parameters())
+        self.optimizer = make_optimizer(
+            self.parameters,
+            recipe.optimizer,
+            recipe.learning_rate,
+            recipe.epsilon,
+            recipe.momentum,
+            recipe.weight_decay,
+            network.slower(),
+        )
+        self.average = self._copy() if recipe.average else None
+        self.best: list[dict[str, Tensor]] = []
+        self.state = State()
+        if state is not None:
+            try:
+                self._restore(state)
+            except KeyError as error:
+                raise ValueError(f"the state is of another network: it has no {error}.") from None
+        self.start = self._copy() if not self.best else None  # the last good weights until an epoch ends
+
+    @property
+    def updates_per_epoch(self) -> int:
+        return -(-len(self.data) // self.recipe.batch_size)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.share >= 1 or self.state.waited >= self.recipe.patience
+
+    @property
+    def share(self) -> float:
+        """How much of a run is behind it, of its updates, or of its time up to the last epoch's end."""
+        updates = self.recipe.max_epochs * self.updates_per_epoch
+        share = self.state.update / updates if updates else 1.0
+        history, most = self.state.history, self.recipe.max_seconds
+        return share if most is None or not history else max(share, history[-1].seconds / most)
+
+    def run(
+        self,
+        *,
+        keep: Callable[[State], None] | None = None,
+        report: Callable[[Epoch], None] = lambda epoch: None,
+        tick: Callable[[int], None] = lambda updates: None,
+    ) -> list[Epoch]:
+        """Train until the end.
+
+        Arguments:
+            keep: called with the state now and then, never so often that it takes more than a twentieth of the time,
+                and when a signal (Ctrl-C, SIGTERM) ends the run. Without it, signals do what they always do.
+            report: called after each epoch.
+            tick: called after each update with their number.
+
+        Returns:
+            The epochs.
+        """
+        self.network.train()
+        begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
+        with self._threads(), _asked_to_stop(keep is not None) as stop:
+            while not self.finished:
+                self._update()
+                if self.state.update % self.updates_per_epoch == 0:
+                    self.state.seconds = time.perf_counter() - begin
+                    report(self._end_of_epoch())
+                tick(self.state.update)
+                now = time.perf_counter()
+                if keep is not None and (stop or now - kept >= max(LEAST_SECONDS, 20 * price)):
+                    self.state.seconds = now - begin
+                    keep(self.snapshot())
+                    kept, price = time.perf_counter(), time.perf_counter() - now
+                if stop:
+                    raise Interrupted(
+                        f"training was stopped after {self.state.update} updates, {len(self.state.history)} epochs.",
+                        stop[0],
+                    )
+            if keep is not None:
+                keep(self.snapshot())
+        return self.state.history
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        """One thread for a small network: where other programs run, several wait for each other most of the time."""
+        before = torch.get_num_threads()
+        if sum(weight.numel() for weight in self.parameters.values()) * self.recipe.batch_size <= SMALL:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    def choose(self) -> float:
+        """Give the network the best weights, and the NLL of the validation rows under the ensemble, or NaN."""
+        with self._threads():
+            return self._choose()
+
+    def _choose(self) -> float:
+        self.network.eval()
+        if self.valid is None or not self.best:
+            if self.average is not None:
+                self._load(self.average)
+            return self._validate(self.recipe.evaluation_masks)
+        scores = []
+        for weights in self.best:
+            self._load(weights)
+            scores.append(self._validate(self.recipe.evaluation_masks))
+        self.chosen = int(np.argmin(scores))
+        self._load(self.best[self.chosen])
+        return scores[self.chosen]
+
+    chosen = 0
+
+    @property
+    def best_epoch(self) -> int | None:
+        """The number of the epoch whose weights were chosen."""
+        return self.state.finalists[self.chosen][1] if self.state.finalists else None
+
+    def snapshot(self) -> State:
+        """The state as it is now; its tensors are the run's own, to be written before it goes on."""
+        if not all(bool(weight.isfinite().all()) for weight in self.parameters.values()):
+            raise self._diverged("a weight")
+        tensors = {f"weights.{name}": weight.detach() for name, weight in self.parameters.items()}
+        for name, weight in self.parameters.items():
+            for key, value in self.optimizer.state[weight].items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimizer.{name}.{key}"] = value
+        for label, weights in [("average", self.average), *((f"best{i}", each) for i, each in enumerate(self.best))]:
+            tensors |= {f"{label}.{name}": weight for name, weight in (weights or {}).items()}
+        self.state.tensors = tensors
+        return self.state
+
+    def _restore(self, state: State) -> None:
+        self.state = dataclasses.replace(state, history=list(state.history), finalists=list(state.finalists))
+        groups: dict[str, dict[str, Tensor]] = {}
+        for key, value in state.tensors.items():
+            label, _, name = key.partition(".")
+            groups.setdefault(label, {})[name] = value.to(self.network.c.device)
+        for label in [label for label in groups if label != "optimizer"]:
+            if {name: value.shape for name, value in groups[label].items()} != {
+                name: value.shape for name, value in self.parameters.items()
+            }:
+                raise ValueError("the state is of another network.")
+            groups[label] = {name: groups[label][name] for name in self.parameters}
+        if state.update and not groups.get("optimizer"):
+            raise ValueError("the state has nothing of the optimiser.")
+        if len(state.history) != state.update // self.updates_per_epoch:
+            raise ValueError("the state has not the epochs that its updates make.")
+        self._load(groups["weights"])
+        for key, value in groups.get("optimizer", {}).items():
+            name, _, what = key.partition(".")
+            self.optimizer.state[self.parameters[name]][what] = value.clone()
+        if self.average is not None:
+            self.average = groups["average"]
+        self.best = [groups[f"best{i}"] for i in range(len(state.finalists))]
+
+    def _copy(self) -> dict[str, Tensor]:
+        return {name: weight.detach().clone() for name, weight in self.parameters.items()}
+
+    def _load(self, weights: dict[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, weight in self.parameters.items():
+                weight.copy_(weights[name])
+
+    def _words(self, *words: int) -> int:
+        """63 random bits, a function of the seed and of these numbers."""
+        return int(np.random.Philox(key=self.recipe.seed, counter=[0, 0, *words]).random_raw() >> 1)
+
+    def _order(self, epoch: int) -> Tensor:
+        """The order of the rows in an epoch."""
+        if getattr(self, "_epoch", None) != epoch:
+            bits = np.random.Philox(key=self.recipe.seed, counter=[0, 0, epoch, 1]).random_raw(len(self.data))
+            self._epoch, self._rows = epoch, torch.from_numpy(np.argsort(bits, kind="stable"))
+            self._rows = self._rows.to(self.data.values.device)
+        return self._rows
+
+    def _update(self) -> None:
+        recipe, family, update = self.recipe, self.network.connectivities, self.state.update
+        epoch, position = divmod(update, self.updates_per_epoch)
+        batch = self._order(epoch)[position * recipe.batch_size : (position + 1) * recipe.batch_size]
+        generator = torch.Generator(self.data.values.device).manual_seed(self._words(update, 2))
+        asked, whole = self.data[batch], True
+        seen = epoch * len(self.data) + position * recipe.batch_size
+        mask: int | Connectivity | range = update if recipe.mask_for == "update" else range(seen, seen + len(batch))
+        weight: Tensor | float = 1.0
+        # With a segment for each column, no unit is masked when part of a row is asked for, and all updates but those
+        # for whole rows are of that kind.
+        masked = recipe.segments < len(self.network.columns)
+        if self._words(update, 6) < recipe.whole_rows * 2**63:
+            mask = self._words(update, 7) % family.whole_rows
+        elif family.any_order and masked and self._words(update, 3) < recipe.questions * 2**63:
+            asked, whole = _ask_at_random(asked, generator), False
+            mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
+        elif recipe.segments > 1:
+            asked, weight = _give_at_random(asked, generator)
+            mask = family.blind()
+        rate = learning_rate_at(recipe.schedule, self.share, update / self.updates_per_epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] * rate
+        self.optimizer.zero_grad()
+        loss = -(weight * log_likelihood(self.network, asked, mask, generator=generator)).mean()
+        loss.backward()
+        value = loss.item()
+        gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
+        norm = get_total_norm(gradients)
+        if not math.isfinite(value) or not math.isfinite(norm.item()):
+            raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
+        if recipe.clip is not None:
+            clip_grads_with_norm_(list(self.parameters.values()), recipe.clip, norm)
+        self.optimizer.step()
+        if self.average is not None and recipe.average:
+            decay = min(recipe.average, (1 + update) / (10 + update))
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.average.values()), list(self.parameters.values()), 1 - decay)
+        self.state.update += 1
+        if whole:
+            self.state.loss += value * len(batch)
+            self.state.rows += len(batch)
+
+    def _end_of_epoch(self) -> Epoch:
+        state, number = self.state, len(self.state.history)
+        self.network.eval()
+        own = self._copy() if self.average is not None else None
+        if self.average is not None:
+            self._load(self.average)
+        nll = self._validate(self.recipe.validation_masks, quick=True)
+        if self.valid is not None:
+            if not math.isfinite(nll):
+                raise self._diverged("the likelihood of the validation rows")
+            best_before = state.finalists[0][0] if state.finalists else math.inf
+            state.waited = 0 if nll < best_before else state.waited + 1
+            place, most = sum(other <= nll for other, _ in state.finalists), FINALISTS if self._by_few else 1
+            if place < most:
+                state.finalists.insert(place, (nll, number))
+                self.best.insert(place, self._copy())
+                del state.finalists[most:], self.best[most:]
+            self.start = None
+        elif all(bool(weight.isfinite().all()) for weight in self.parameters.values()):
+            self.start = self._copy()
+        if own is not None:
+            self._load(own)
+        self.network.train()
+        best = state.finalists[0][0] if state.finalists else math.nan
+        rate = self.optimizer.param_groups[0]["lr"]
+        train_nll = state.loss / state.rows if state.rows else math.nan
+        state.history.append(Epoch(number, state.update, train_nll, nll, best, rate, round(state.seconds, 3)))
+        state.loss, state.rows = 0.0, 0
+        return state.history[-1]
+
+    def _validate(self, masks: int, quick: bool = False) -> float:
+        """The NLL of the validation rows: the ensemble's, or, in segments and after each epoch, the mean of orderings.
+
+        The latter is an estimate that takes a pass for each mask, with the same random numbers every time. Whole rows
+        that have masks of their own need none.
+        """
+        if self.valid is None:
+            return math.nan
+        family, recipe = self.network.connectivities, self.recipe
+        most = masks if family.masks is None else family.masks
+        numbers = [0] if family.single else range(min(masks, most) if quick else most)
+        total = 0.0
+        for rows, some, segments in ways(self.network, self.valid, numbers, recipe.segments):
+            if segments > 1 and quick:
+                total += self._mean_of_orderings(self.valid[rows], masks)
+            else:
+                log_p = log_prob(self.network, self.valid[rows], masks=some, segments=segments)
+                total -= log_p.double().sum().item()
+        return total / len(self.valid)
+
+    def _mean_of_orderings(self, rows: Question, masks: int) -> float:
+        """An estimate of the sum of the NLLs of rows, in segments, each the mean of orderings."""
+        total = 0.0
+        with torch.no_grad():
+            for number in range(masks):
+                generator = torch.Generator(rows.values.device).manual_seed(self._words(number, 5))
+                for _, batch in rows.split(1000):
+                    asked, weight = _give_at_random(batch, generator)
+                    log_p = log_likelihood(self.network, asked, self.network.connectivities.blind())
+                    total -= float((weight * log_p).sum())
+        return total / masks
+
+    @property
+    def _by_few(self) -> bool:
+        """Whether an epoch is judged by fewer masks than the model has."""
+        family = self.network.connectivities
+        return not family.single and (family.masks is None or family.masks > self.recipe.validation_masks)
+
+    def _diverged(self, what: str) -> Diverged:
+        """The error, after the last good weights were put back."""
+        update, epoch = self.state.update, self.state.update // self.updates_per_epoch
+        if self.best:
+            self._load(self.best[0])
+            kept = f"the weights of epoch {self.state.finalists[0][1]} are kept"
+        else:
+            if self.start is not None:
+                self._load(self.start)
+            kept = "the weights of the last epoch" if self.state.history else "the weights it began with"
+            kept += " are kept"
+        self.network.eval()
+        return Diverged(
+            f"update {update} (epoch {epoch}): {what} is not finite; {kept}. Remedy: a lower 'learning_rate', or "
+            "'clip' to limit the gradient."
+        )
+
+
+def train(
+    network: Network,
+    rows: Rows | Question,
+    valid: Rows | Question | None,
+    recipe: Recipe | None = None,
+    *,
+    report: Callable[[Epoch], None] = lambda epoch: None,
+) -> list[Epoch]:
+    """Train a network by maximum likelihood; it ends with the weights of its best epoch. See :class:`Trainer`.
+
+    Example:
+        >>> from made import Connectivities, Network
+        >>> rows = torch.randint(2, (100, 1)).float().expand(-1, 3)
+        >>> network = Network(3, Connectivities(3, (16,)))
+        >>> history = train(network, rows[:80], rows[80:], Recipe(max_epochs=5))
+        >>> len(history)
+        5
+    """
+    trainer = Trainer(network, rows, valid, Recipe() if recipe is None else recipe)
+    history = trainer.run(report=report)
+    trainer.choose()
+    return history
+
+
+def _ask_at_random(question: Question, generator: torch.Generator) -> Question:
+    """Make some entries of each row given and some holes, shares and entries drawn at random; one is always asked."""
+    values = question.values
+    share = torch.rand(len(values), 2, generator=generator, device=values.device).sort(dim=1).values
+    role = torch.rand(values.shape, generator=generator, device=values.device)
+    given, asked = role < share[:, :1], role >= share[:, 1:]
+    one = torch.rand(values.shape, generator=generator, device=values.device)
+    if question.observed is not None:
+        given, asked, one = given & question.observed, asked & question.observed, one * question.observed
+    asked.scatter_(1, one.argmax(dim=1, keepdim=True), True)
+    if question.observed is not None:
+        asked &= question.observed  # a row of nothing but holes asks for nothing
+    return Question(values, asked | given, given & ~asked)
+
+
+def _give_at_random(question: Question, generator: torch.Generator) -> tuple[Question, Tensor]:
+    """Give a random part of each row, of any size, ask for the rest, and weigh that up to the whole row.
+
+    The mean over all parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle, 2014).
+    """
+    values = question.values
+    place = torch.rand(values.shape, generator=generator, device=values.device)
+    observed = torch.ones_like(values, dtype=torch.bool) if question.observed is None else question.observed
+    rank = place.masked_fill(~observed, 2).argsort(dim=1).argsort(dim=1)
+    count = observed.sum(dim=1, keepdim=True)
+    share = torch.rand(len(values), 1, generator=generator, device=values.device)
+    size = (share * count).long()
+    asked = Question(values, question.observed, (rank < size) & observed)
+    return asked, (count / (count - size).clamp(min=1)).squeeze(1).to(values.dtype)
+
+
+@contextmanager
+def _asked_to_stop(listen: bool) -> Iterator[list[int]]:
+    """A list that is no longer empty once a signal asked to stop; a second one stops at once."""
+    asked: list[int] = []
+    if not listen or threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise Interrupted("training was stopped at once.", number)
+        asked.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

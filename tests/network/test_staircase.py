@@ -1,0 +1,154 @@
+"""Products that skip what is zero equal dense masked ones, forward and backward; memory is used again safely."""
+
+from __future__ import annotations
+
+import copy
+import gc
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from made.network.staircase import Memory, Sorted, Staircase, compared_product, cut_degrees, staircase_product
+
+
+@st.composite
+def problems(draw: st.DrawFn):
+    columns = draw(st.integers(1, 12))
+    before = np.array(draw(st.lists(st.integers(0, columns), min_size=1, max_size=20)))
+    after = np.array(draw(st.lists(st.integers(0, columns - 1), min_size=1, max_size=20)))
+    cuts = np.array(
+        [0, *sorted(draw(st.sets(st.integers(1, columns - 1), max_size=4)) if columns > 1 else []), columns]
+    )
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 1000)))
+    rows = draw(st.integers(1, 4))
+    constant = draw(st.booleans())
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, dtype=torch.float64, generator=generator)
+
+    weight, x = normal(len(after), len(before)), normal(len(before), rows)
+    return before, after, cuts, weight, x, normal(len(after), 1 if constant else rows), normal(len(after), rows)
+
+
+def dense(weight, x, add, before, after):
+    mask = torch.from_numpy(after[:, None] >= before[None, :])
+    return add + (weight * mask) @ x
+
+
+@given(problems())
+def test_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
+    before, after, cuts, weight, x, add, slope = problem
+    leaves = [weight.clone().requires_grad_(), x.clone().requires_grad_(), add.clone().requires_grad_()]
+    expected = dense(*leaves, before, after)
+    (expected * slope).sum().backward()
+    gradients = [leaf.grad.clone() for leaf in leaves]
+
+    for leaf in leaves:
+        leaf.grad = None
+    degrees = [torch.from_numpy(each).double() for each in (before, after)]
+    y = compared_product(*leaves, *degrees, Memory())
+    (y * slope).sum().backward()
+    assert torch.allclose(y, expected, rtol=0, atol=1e-12)
+    for leaf, gradient in zip(leaves, gradients, strict=True):
+        assert torch.allclose(leaf.grad, gradient, rtol=0, atol=1e-12)
+
+    left, right = Sorted(before, cuts, weight), Sorted(after, cuts, weight)
+    stairs = Staircase(left, right)
+    packed = stairs.pack(weight).requires_grad_()
+    x, add = x[left.order].requires_grad_(), add[right.order].requires_grad_()
+    y = staircase_product(packed, x, add, stairs, Memory())
+    (y * slope[right.order]).sum().backward()
+    assert torch.allclose(y, expected[right.order], rtol=0, atol=1e-12)
+    assert torch.allclose(stairs.unpack(packed.grad), gradients[0], rtol=0, atol=1e-12)
+    assert torch.allclose(x.grad, gradients[1][left.order], rtol=0, atol=1e-12)
+    assert torch.allclose(add.grad, gradients[2][right.order], rtol=0, atol=1e-12)
+    # nothing is ever learnt where there is no connection, and nothing that there is, is lost
+    mask = torch.from_numpy(after[:, None] >= before[None, :])
+    assert torch.equal(stairs.unpack(stairs.pack(weight)), weight * mask)
+    assert packed.grad.ne(0).sum() <= mask.sum()
+
+
+@pytest.mark.parametrize("size", [40, 1500])
+def test_large_and_small_corners_are_masked_alike(size) -> None:
+    """Above 2**20 weights the corners are masked one by one, below all at once."""
+    generator = np.random.default_rng(0)
+    before, after = generator.integers(1, 31, size), generator.integers(0, 30, size)
+    cuts = cut_degrees(30, size)
+    stairs = Staircase(Sorted(before, cuts, torch.empty(0)), Sorted(after, cuts, torch.empty(0)))
+    assert (stairs.size > 2**20) == (size == 1500)
+    mask = torch.from_numpy(after[:, None] >= before[None, :]).float()
+    assert torch.equal(stairs.unpack(torch.ones(stairs.size)), mask)
+    assert stairs.size >= mask.sum()
+
+
+def test_a_strip_at_a_time_equals_all_at_once() -> None:
+    """A matrix of more entries than one strip."""
+    generator = np.random.default_rng(0)
+    before, after = generator.integers(1, 31, 5000), generator.integers(0, 30, 900)
+    weight, x = (
+        torch.randn(900, 5000, dtype=torch.float64, requires_grad=True),
+        torch.randn(5000, 2, dtype=torch.float64),
+    )
+    degrees = [torch.from_numpy(each).double() for each in (before, after)]
+    add = torch.zeros(900, 1, dtype=torch.float64)
+    y = compared_product(weight, x, add, *degrees, Memory())
+    assert torch.allclose(y, dense(weight, x, add, before, after), rtol=0, atol=1e-10)
+    (gradient,) = torch.autograd.grad(y.sum(), weight)
+    mask = torch.from_numpy(after[:, None] >= before[None, :])
+    assert torch.allclose(gradient, x.sum(1) * mask, rtol=0, atol=1e-12)
+
+
+def test_half_of_the_multiply_adds_are_skipped() -> None:
+    degrees = np.random.default_rng(0).integers(1, 784, 8000)
+    cuts = cut_degrees(784, 8000)
+    layer = Sorted(degrees, cuts, torch.empty(0))
+    assert Staircase(layer, layer).size < 0.54 * 8000**2
+
+
+def test_memory_is_used_again_only_when_nobody_holds_it() -> None:
+    memory, like = Memory(), torch.empty(0)
+    first = memory.empty(1000, 1000, like=like)
+    first.fill_(1)
+    second = memory.empty(1000, 1000, like=like)
+    assert second.data_ptr() != first.data_ptr()
+    address, view = first.data_ptr(), first.view(-1)[5:]
+    del first
+    assert memory.empty(1000, 1000, like=like).data_ptr() != address  # a view still holds it
+    assert view.eq(1).all()
+    del view
+    gc.collect()
+    assert memory.empty(1000, 1000, like=like).data_ptr() == address
+    assert memory.empty(1000, 1000, like=like).data_ptr() % 64 == 0
+
+
+def test_memory_is_bounded_and_not_copied() -> None:
+    memory = Memory(keep=2)
+    held = [memory.empty(2**15, like=torch.empty(0)) for _ in range(10)]
+    kept = sum(len(each) for each in memory._kept.values())
+    assert kept == 2
+    assert len({each.data_ptr() for each in held}) == 10
+    assert not copy.deepcopy(memory)._kept
+    for rows in range(100, 200):
+        memory.empty(rows, 1000, like=torch.empty(0))
+    assert len(memory._kept) <= 16
+
+
+def test_gradients_of_two_passes_are_not_confused() -> None:
+    """The gradient of one pass must survive the next, though its memory is used again when it may be."""
+    before, after = np.arange(1, 301), np.arange(0, 300)
+    cuts = cut_degrees(300, 300)
+    stairs, memory = Staircase(Sorted(before, cuts, torch.empty(0)), Sorted(after, cuts, torch.empty(0))), Memory()
+    packed = torch.randn(stairs.size, requires_grad=True)
+    add = torch.zeros(300, 1)
+
+    def gradient(x: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(staircase_product(packed, x, add, stairs, memory).sum(), packed)[0]
+
+    ones, twos = gradient(torch.ones(300, 1)), gradient(torch.full((300, 1), 2.0))
+    assert torch.equal(2 * ones, twos)
+    staircase_product(packed, torch.ones(300, 1), add, stairs, memory).sum().backward()
+    staircase_product(packed, torch.ones(300, 1), add, stairs, memory).sum().backward()
+    assert torch.equal(packed.grad, 2 * ones)

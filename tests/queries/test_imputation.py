@@ -1,0 +1,134 @@
+"""Holes filled, and how sure each is: what the likelihood says of every value that could stand there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from made import MADE
+
+NAN = np.nan
+RANDOM = np.random.default_rng(0)
+KIND = RANDOM.choice(["a", "b", "c"], size=400)
+TABLE = pd.DataFrame(
+    {
+        "kind": KIND,
+        "flag": (KIND == "a") ^ (RANDOM.random(400) < 0.1),
+        "size": 10.0 * (KIND == "b") + RANDOM.normal(0, 1, 400),
+        "count": (KIND == "c") * 30 + RANDOM.poisson(40, 400),
+    }
+)
+HOLES = TABLE.astype({"flag": object}).mask(np.random.default_rng(1).random(TABLE.shape) < 0.2)
+HOLES.loc[7] = None  # nothing is known
+
+
+@pytest.fixture(scope="module")
+def model() -> MADE:
+    return MADE(hidden_sizes=(24,), max_epochs=15, evaluation_masks=4, random_state=0).fit(TABLE)
+
+
+@pytest.mark.parametrize("strategy", ["sample", "mode", "mean"])
+def test_each_filled_entry_says_how_sure_it_is(model, strategy) -> None:
+    filled, sure = model.impute(HOLES, strategy=strategy, return_uncertainty=True)
+    assert filled.equals(model.impute(HOLES, strategy=strategy))
+    hole = HOLES.isna().to_numpy()
+    for d, name in enumerate(["kind", "flag"]):
+        chances = model.predict_proba(HOLES, target=name)
+        classes = model.classes(name).tolist()
+        for row in range(len(HOLES)):
+            if hole[row, d]:
+                chance = chances[row, classes.index(filled[name][row])]
+                assert sure.probability[row, d] == pytest.approx(chance, abs=1e-6)
+                assert sure.entropy[row, d] == pytest.approx(-(chances[row] * np.log(chances[row])).sum(), abs=1e-4)
+    for d, name in enumerate(["size", "count"], start=2):
+        ends = model.predict_quantiles(HOLES, target=name, quantiles=(0.05, 0.95))
+        assert sure.low[hole[:, d], d] == pytest.approx(ends[hole[:, d], 0], abs=1e-5)
+        assert sure.high[hole[:, d], d] == pytest.approx(ends[hole[:, d], 1], abs=1e-5)
+        assert (sure.standard_deviation[hole[:, d], d] > 0).all()
+    for each, columns in ((sure.probability, (2, 3)), (sure.low, (0, 1)), (sure.standard_deviation, (0, 1))):
+        assert np.isnan(each[~hole]).all()
+        assert np.isnan(each[:, columns]).all()
+
+
+def test_nine_in_ten_numbers_are_in_their_intervals(model) -> None:
+    """What is drawn is where it is said to be."""
+    filled, sure = model.impute(TABLE.assign(size=np.nan), n_draws=5, return_uncertainty=True)
+    inside = [(each["size"] >= sure.low[:, 2]) & (each["size"] <= sure.high[:, 2]) for each in filled]
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
+
+
+def test_several_draws_have_probabilities_of_their_own(model) -> None:
+    filled, sure = model.impute(HOLES, n_draws=3, return_uncertainty=True)
+    assert len(filled) == 3
+    assert sure.probability.shape == (3, 400, 4)
+    assert sure.entropy.shape == (400, 4)
+    chances = model.predict_proba(HOLES, target="kind")
+    for draw, table in enumerate(filled):
+        row = int(np.flatnonzero(HOLES["kind"].isna())[0])
+        chance = chances[row, model.classes("kind").tolist().index(table["kind"][row])]
+        assert sure.probability[draw, row, 0] == pytest.approx(chance, abs=1e-6)
+
+
+def test_draws_of_a_single_hole_follow_the_conditional(model) -> None:
+    row = pd.DataFrame({"kind": [None], "flag": [True], "size": [0.5], "count": [45]})
+    drawn = pd.concat(model.impute(row, n_draws=5000, random_state=1))["kind"]
+    chances = model.predict_proba(row, target="kind")[0]
+    for value, chance in zip(model.classes("kind").tolist(), chances.tolist(), strict=True):
+        assert (drawn == value).mean() == pytest.approx(chance, abs=0.025)
+    numbers = pd.concat(model.impute(row.assign(kind="b", size=np.nan), n_draws=4000, random_state=1))["size"]
+    quantiles = model.predict_quantiles(row.assign(kind="b"), target="size", quantiles=(0.1, 0.5, 0.9))[0]
+    for level, quantile in zip((0.1, 0.5, 0.9), quantiles, strict=True):
+        assert (numbers <= quantile).mean() == pytest.approx(level, abs=0.03)
+
+
+def test_a_table_in_blocks_is_answered_as_one_at_once(model, monkeypatch) -> None:
+    """To the bit, random numbers too: the rows of a stream are those of a table."""
+    monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 64)
+    parts = [HOLES[first : first + 64] for first in range(0, 400, 64)]
+    assert np.array_equal(np.concatenate([model.score_samples(part) for part in parts]), model.score_samples(HOLES))
+    for strategy, draws in (("sample", 1), ("sample", 3), ("mode", 1), ("mean", 1)):
+        generators = [torch.Generator().manual_seed(5) for _ in range(2)]
+        options = {"strategy": strategy, "n_draws": draws}
+        whole = model.impute(HOLES, random_state=generators[0], **options)
+        pieces = [model.impute(part, random_state=generators[1], **options) for part in parts]
+        if draws > 1:
+            whole, pieces = pd.concat(whole), [each[draw] for draw in range(draws) for each in pieces]
+        assert pd.concat(pieces).equals(whole)
+    generators = [torch.Generator().manual_seed(5) for _ in range(2)]
+    drawn = [model.sample(64, random_state=generators[0]) for _ in range(3)]
+    assert pd.concat(drawn, ignore_index=True).equals(model.sample(192, random_state=generators[1]))
+    chances = [model.predict_proba(part, target="kind") for part in parts]
+    assert np.array_equal(np.concatenate(chances), model.predict_proba(HOLES, target="kind"))
+    # Blocks of another size: the same but for rounding.
+    before = model.score_samples(HOLES)
+    monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 100)
+    assert model.score_samples(HOLES) == pytest.approx(before, abs=1e-4)
+
+
+def test_errors_name_rows_of_the_whole_table(monkeypatch) -> None:
+    monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 10)
+    rows = np.random.default_rng(0).integers(2, size=(40, 3)).astype(float)
+    model = MADE(hidden_sizes=(4,), masks=1, ordering="natural", max_epochs=0, random_state=0).fit(rows)
+    rows[33, 0] = NAN
+    with pytest.raises(ValueError, match="row 33"):
+        model.score_samples(rows)
+
+
+def test_predictions_of_a_column(model) -> None:
+    without = TABLE.drop(columns="kind")
+    found = model.predict(without, target="kind")
+    assert found.tolist() == model.classes("kind")[model.predict_proba(without, target="kind").argmax(axis=1)].tolist()
+    assert (found == TABLE["kind"]).mean() > 0.8
+    numbers = model.predict(TABLE, target="size")
+    assert np.sqrt(((numbers - TABLE["size"]) ** 2).mean()) < 3
+    quantiles = model.predict_quantiles(TABLE, "size", quantiles=(0.05, 0.5, 0.95))
+    assert quantiles.shape == (400, 3)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    with pytest.raises(ValueError, match="there is no target: name a column, such as target='count', or give 'y'"):
+        model.predict(TABLE)
+    with pytest.raises(ValueError, match="has no order, and so no quantiles"):
+        model.predict_quantiles(TABLE, target="kind")
+    with pytest.raises(ValueError, match="'quantiles' should be probabilities"):
+        model.predict_quantiles(TABLE, target="size", quantiles=[5])

@@ -1,0 +1,249 @@
+"""The page of a report: what a parser and a real browser make of it, and the command that writes it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from browser import animals, browse, fitted, in_a_browser, parsed
+from command import run
+from made import MADE
+from made.report import figures
+from made.report.column import Bars, Histogram
+from made.report.numbers import Report, measure
+from made.report.page import page
+from made.report.rows import with_holes
+
+SECTIONS = {"columns", "shares", "dependence", "likelihood", "odd", "model"}
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return animals()
+
+
+@pytest.fixture(scope="module")
+def model(table) -> MADE:
+    return fitted(table)
+
+
+@pytest.fixture(scope="module")
+def report(model, table) -> Report:
+    return measure(model, table, name="animals", data="table.csv", top=3)
+
+
+def test_a_page_has_everything_and_every_element_is_closed(report) -> None:
+    content = page(report)
+    checker = parsed(content)
+    assert set(checker.places) >= SECTIONS | {f"c{d}" for d in range(5)}
+    assert checker.tags["svg"] == 5 + 2 + 2
+    assert checker.tags["figure"] == checker.tags["figcaption"] == 5 + 2 + 2
+    assert checker.tags["h1"] == 1
+    assert all(each in checker.text for each in report.sentences())
+    for name in ("weight", "debt", "Oddest rows", f"Row {report.odd[0].row}", "made 0."):
+        assert name in checker.text
+    assert content.count('role="img" aria-label="') == checker.tags["svg"]
+    assert content.count("<th ") == content.count('<th scope="col"') + content.count('<th scope="row"')
+    assert "prefers-color-scheme: dark" in content
+
+
+def test_text_of_the_data_is_shown_and_never_obeyed() -> None:
+    evil = '<script>document.title = "evil"</script>'
+    quote = '"><img src=x onerror=alert(1)>'
+    rows = pa.table({evil: ["</style>", quote] * 30, quote: ["&amp;", "a\x00b\u202e"] * 30, "]]>": [1.5, 2.5] * 30})
+    found = measure(fitted(rows), rows, name=evil, data=quote)
+    content = page(found)
+    checker = parsed(content)
+    assert "<script" not in content
+    assert "<img" not in content
+    assert content.count("</style>") == 1
+    assert evil in checker.text
+    assert quote in checker.text
+    assert "&amp;amp;" in content
+    assert "\x00" not in content
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pa.table({"alone": ["a", "b"] * 20}),
+        pa.table({"number": np.random.default_rng(0).normal(size=40)}),
+        pa.table({"same": ["x"] * 40, "one": [1.0] * 40, "two": ["a", "b"] * 20}),
+        pa.table({"long": ["l" * 5000, "東京" * 900] * 20, "n" * 3000: [1.5, 2.5] * 20}),
+        pa.table({"wide": 10.0 ** np.linspace(-300, 300, 60), "narrow": np.linspace(0, 1, 60)}),
+        pa.table({"both": np.concatenate([-(10.0 ** np.linspace(0, 300, 30)), 10.0 ** np.linspace(0, 300, 30)])}),
+        pa.table({"many": [f"value {i % 1000}" for i in range(2000)], "flag": [True, False] * 1000}),
+    ],
+    ids=["one column", "one number", "constant", "long", "wide", "signed", "1000 values"],
+)
+def test_odd_tables_have_a_page(rows) -> None:
+    found = measure(fitted(rows, max_epochs=1), rows, samples=200)
+    content = page(found)
+    parsed(content)
+    assert len(content) < 200_000
+    json.dumps(found.facts(), default=str)
+
+
+def test_three_hundred_columns_have_a_page() -> None:
+    matrix = np.random.default_rng(0).normal(size=(60, 300)).cumsum(axis=1)
+    found = measure(fitted(matrix, max_epochs=1), matrix)
+    content = page(found)
+    checker = parsed(content)
+    assert len(found.columns) == 300
+    assert len(found.dependence.columns) == 40
+    assert checker.text.count("numeric") >= 300
+    assert "the 60 are shown whose samples are farthest" in checker.text
+    assert "Of 300 columns, the 40 most dependent ones are shown" in checker.text
+    assert len(content) < 1_000_000
+
+
+def test_thirty_columns_take_less_than_a_megabyte() -> None:
+    matrix = np.random.default_rng(0).normal(size=(200, 31)).cumsum(axis=1)
+    assert len(page(measure(fitted(matrix, max_epochs=1), matrix)).encode()) < 500_000
+
+
+def test_a_column_of_holes_has_only_samples(model, table) -> None:
+    empty = table.set_column(1, "weight", pa.nulls(300)).set_column(0, "kind", pa.nulls(300))
+    found = measure(model, empty)
+    for each in found.columns[:2]:
+        assert (each.holes, each.distinct, each.distance, each.chance) == (1.0, 0, None, None)
+        assert each.shares.real == ()
+        assert sum(each.shares.sampled) == pytest.approx(1)
+        assert not each.differs
+    assert "Nothing is observed of kind, weight" in found.notes[-1]
+    assert parsed(page(found)).text.count("only samples are shown") == 3
+    nothing = with_holes(table, np.ones((300, 5), dtype=bool))
+    assert "Nothing is observed in these rows." in parsed(page(measure(model, nothing))).text
+
+
+def test_a_single_row_and_a_model_that_is_not_trained(table) -> None:
+    found = measure(fitted(table, max_epochs=0), table.slice(1, 1))
+    assert found.rows == found.samples == 1
+    assert math.isnan(found.likelihood.ci95)
+    assert any("not trained" in each for each in found.sentences())
+    assert parsed(page(found)).tags["svg"] == 6  # no learning curve, and no two columns that differ in anything
+
+
+def test_a_model_of_a_list_of_masks_has_a_page(table) -> None:
+    rows = table.select(["kind", "legs", "fed"])
+    found = measure(fitted(rows, masks=3), rows)
+    assert found.training.masks == 3
+    parsed(page(found))
+
+
+def test_pictures_say_what_they_show() -> None:
+    drawn = figures.histogram(Histogram((0, 1, 2), (0.25, 0.75), (0.5, 0.5), above=True), "x")
+    assert "<title>0 to 1: real 25 %, sampled 50 %</title>" in drawn
+    assert "<title>from 1: real 75 %, sampled 50 %</title>" in drawn
+    drawn = figures.bars(Bars(("a", "b"), (0.25, 0.75), ()), "x")
+    assert drawn.count("<rect") == 2
+    assert "75 %" in drawn
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, model, table):
+    path = tmp_path_factory.mktemp("report")
+    pyarrow.csv.write_csv(table, path / "animals.csv")
+    model.save(path / "model")
+    return path
+
+
+def test_the_command_writes_a_page_and_says_what_it_found(home, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "page.html"
+    result = run("report", home / "model", home / "animals.csv", "--out", out, "--top", 2)
+    assert "The rows have an NLL of" in result.stdout
+    assert f"The page is {out}." in result.stderr
+    checker = parsed(out.read_text())
+    assert checker.text.count("All that is observed") == 2
+    assert os.listdir(tmp_path) == ["page.html"]
+    run("report", home / "model", home / "animals.csv", "--out", out, "--seed", 3)  # ours, and may be replaced
+    assert "seed 3" in parsed(out.read_text()).text
+    monkeypatch.chdir(tmp_path)
+    assert run("report", home / "model", home / "animals.csv", "--quiet").stderr == ""
+    assert (tmp_path / "report-animals.html").exists()
+
+
+def test_json_is_the_numbers_and_nothing_else(home, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("report", home / "model", home / "animals.csv", "--json", "--rows", 100, "--samples", 30)
+    facts = json.loads(result.stdout)
+    assert os.listdir(tmp_path) == []
+    assert facts["page"] is None
+    assert (facts["rows"], facts["rows_in_data"], facts["samples"]) == (100, 300, 30)
+    assert facts["likelihood"].keys() >= {"nll", "ci95", "sampled_nll", "log_prob"}
+    assert [each["name"] for each in facts["columns"]] == ["kind", "weight", "legs", "debt", "fed"]
+    assert facts["columns"][0]["shares"].keys() == {"labels", "real", "sampled", "rest"}
+    assert len(facts["odd"]) == 10
+    assert facts["conclusions"]
+    facts = json.loads(run("report", home / "model", home / "animals.csv", "--json", "--out", "p.html").stdout)
+    assert facts["page"] == "p.html"
+    assert (tmp_path / "p.html").exists()
+
+
+def test_what_is_wrong_is_said_before_anything_is_done(home, tmp_path) -> None:
+    own = tmp_path / "mine.html"
+    own.write_text("<p>my own page</p>")
+    model, data = home / "model", home / "animals.csv"
+    assert "is not a page of `made report`" in run("report", model, data, "--out", own, code=2).stderr
+    assert own.read_text() == "<p>my own page</p>"
+    assert "should end in .html" in run("report", model, data, "--out", tmp_path / "x.pdf", code=2).stderr
+    assert "cannot write" in run("report", model, data, "--out", own / "x.html", code=3).stderr
+    out = tmp_path / "new.html"
+    assert "does not exist" in run("report", model, tmp_path / "no.csv", "--out", out, code=3).stderr
+    (tmp_path / "other.csv").write_text("kind,weight\ncat,1.5\n")
+    assert "no column 'legs'" in run("report", model, tmp_path / "other.csv", "--out", out, code=3).stderr
+    assert run("report", tmp_path, data, "--out", out, code=4).stderr
+    assert not out.exists()
+
+
+def test_help_needs_no_torch() -> None:
+    code = (
+        "import sys\nfrom made.cli import main\ntry: main()\n"
+        "finally: assert not {'torch', 'sklearn', 'pyarrow', 'pydantic', 'numpy'} & set(sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code, "report", "--help"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    options = {"--out", "--samples", "--rows", "--top", "--seed", "--json", "--quiet"}
+    assert options <= set(re.findall(r"--[a-z]+", result.stdout))
+
+
+@in_a_browser
+def test_a_browser_shows_the_page_at_any_width(report, tmp_path) -> None:
+    phone, screen = browse(page(report), tmp_path, 390, 1280)
+    assert (phone["wide"], screen["wide"]) == (390, 1280)
+    for found in (phone, screen):
+        assert found["scroll"] <= found["wide"], "the page is wider than its window"
+        assert found["outside"] == [], "text is outside of its picture"
+        assert found["letters"] > 1500
+        assert found["pictures"] == 9
+        assert found["empty"] == 0
+        assert "table.csv" in found["title"]
+    assert phone["high"] > screen["high"] > 1000
+    assert phone["smallest"] > 7
+
+
+@in_a_browser
+def test_a_browser_shows_what_is_long_and_obeys_nothing(tmp_path) -> None:
+    evil = '<script>console.log("evil"); document.title = "evil"</script>'
+    rows = pa.table(
+        {
+            evil: ["l" * 5000, "東京" * 900] * 20,
+            "n" * 3000: [f"value {i % 20}" * 9 for i in range(40)],
+            "wide": 10.0 ** np.linspace(-30, 30, 40),
+            **{f"a_rather_long_name_{d}": np.random.default_rng(d).normal(size=40) for d in range(45)},
+        }
+    )
+    found = measure(fitted(rows, max_epochs=1), rows, name=evil, data="d" * 500)
+    for each in browse(page(found), tmp_path, 390, 1280):
+        assert each["scroll"] <= each["wide"]
+        assert each["outside"] == []
+        assert each["title"] != "evil"

@@ -1,0 +1,368 @@
+"""What columns are inferred to be: points, steps, bounds, curved scales, orders, identifiers, and what is missing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+
+from made import MADE, Categorical, Numeric
+from made.columns.point_masses import Spiked
+from made.errors import DataError, UnseenWarning
+from made.tables.facts import OTHER
+from made.tables.field import Field
+from made.tables.schema import Schema
+from made.tables.table import Table
+
+NAN = float("nan")
+SMALL = {"hidden_sizes": (16,), "evaluation_masks": 4, "random_state": 0}
+
+
+def infer(values, kind="auto", name="a", **how) -> Field:
+    """The field of one column."""
+    table = Table.of(pd.DataFrame({name: values}))
+    return Schema.infer(table, [kind], **how).fields[0]
+
+
+def amounts(rows: int, seed: int = 0) -> np.ndarray:
+    return np.exp(np.random.default_rng(seed).normal(7, 1.2, rows))
+
+
+def test_a_skewed_amount_has_a_curved_scale_and_a_least_value() -> None:
+    field = infer(amounts(500))
+    assert field.curve > 0
+    assert (field.low, field.center, field.step, field.spikes) == (0, 0, 0, ())
+    bent = np.arcsinh(amounts(500) / field.curve)
+    assert field.location == pytest.approx(np.median(bent))
+    whole = infer(np.rint(amounts(500)))
+    assert (whole.step, whole.low) == (1, 0)
+    assert whole.curve > 0
+    # the unit makes no difference
+    assert infer(amounts(500) * 100).curve == pytest.approx(100 * field.curve)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(0).normal(170, 10, 500),
+        np.random.default_rng(0).uniform(0, 100, 500),
+        np.random.default_rng(0).normal(0, 1, 500),
+        np.random.default_rng(0).integers(18, 90, 500),
+        np.random.default_rng(0).beta(2, 3, 500),
+    ],
+)
+def test_what_is_not_skewed_is_left_straight(values) -> None:
+    field = infer(values)
+    assert field.curve == 0
+    assert field.low == (0 if values.min() >= 0 else None)
+
+
+def test_heavy_tails_on_both_sides_are_curved_about_the_middle() -> None:
+    profits = np.random.default_rng(0).standard_cauchy(1000) * 50 + 20
+    field = infer(profits)
+    assert field.low is None
+    assert field.curve > 0
+    assert field.center == pytest.approx(np.median(profits))
+    assert infer(np.rint(profits)).center == round(np.median(np.rint(profits)))
+
+
+def test_points_stand_out() -> None:
+    random = np.random.default_rng(0)
+    debt = np.where(random.random(1000) < 0.6, 0, amounts(1000))
+    debt[:50] = 999.0
+    field = infer(debt)
+    assert field.spikes == (0, 999)
+    assert isinstance(field.column(), Spiked)
+    # without them, the rest is as it would be alone
+    alone = infer(debt[~np.isin(debt, (0, 999))])
+    assert (field.location, field.scale, field.curve) == (alone.location, alone.scale, alone.curve)
+    assert infer(np.rint(debt)).spikes == (0, 999)
+    # what is often, but no more than its neighbours, is none
+    assert infer(random.integers(0, 30, 2000)).spikes == ()
+    assert infer(np.rint(random.normal(0, 3, 2000))).spikes == ()
+    assert infer(np.round(random.normal(40, 3, 2000), 1)).spikes == ()
+    # nor is there one where hardly anything is beside it
+    assert infer([0] * 500 + [1, 2, 3], "numeric").spikes == ()
+    # a code that is far away spoils neither the steps nor the scale
+    coded = infer(np.where(random.random(2000) < 0.1, -999_999, random.integers(20, 90, 2000)))
+    assert (coded.spikes, coded.step, coded.low) == ((-999_999,), 1, None)
+    assert coded.scale < 50
+
+
+def test_real_numbers_have_nothing_of_all_that() -> None:
+    debt = np.where(np.random.default_rng(0).random(1000) < 0.6, 0, np.rint(amounts(1000)))
+    field = infer(debt, "real")
+    assert (field.step, field.curve, field.low, field.spikes) == (0, 0, None, ())
+    assert type(field.column()) is Numeric
+    schema = Schema([field])
+    assert schema.encode(Table.of(pd.DataFrame({"a": [-3.5]}))).tolist() == [[-3.5]]
+
+
+def test_a_value_below_the_least_is_refused_with_a_remedy() -> None:
+    schema = Schema([infer(amounts(100))])
+    with pytest.raises(DataError, match=r"row 1, column 0 \('a'\): -3 is below 0, .*columns=\{'a': 'real'\}"):
+        schema.encode(Table.of(pd.DataFrame({"a": [5.0, -3.0]})))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Categorical(["M", "S", "M"], ["S", "M", "L"], ordered=True),
+        pl.Series(["M", "S", "M"], dtype=pl.Enum(["S", "M", "L"])),
+        pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array(["S", "M", "L"]), ordered=True),
+    ],
+    ids=["pandas", "polars", "pyarrow"],
+)
+def test_an_order_is_kept(values) -> None:
+    make = {"Categorical": pd.DataFrame, "Series": pl.DataFrame}.get(type(values).__name__, pa.table)
+    table = Table.of(make({"size": values}))
+    schema = Schema.infer(table)
+    assert schema.fields[0].values == ("S", "M", "L")
+    codes = schema.encode(table)
+    assert codes[:, 0].tolist() == [1, 0, 1]
+    for back in (schema.decode(codes, table), schema.decode(codes, table.template()), schema.fill(table, codes)):
+        assert Table.of(back).declared == [("S", "M", "L")]
+    assert Schema.infer(Table.of(pd.DataFrame({"size": ["M", "S"]})), {"size": ["S", "M", "L"]}).fields[0].values == (
+        "S",
+        "M",
+        "L",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("customer", [f"C-{d:04}" for d in range(50)]),
+        ("comment", [f"I said {d}" for d in range(46)] + ["ok"] * 4),
+        ("x", range(50)),
+        ("x", range(1, 51)),
+        ("x", np.random.default_rng(0).permutation(50)),
+        ("customer_id", np.random.default_rng(0).choice(10**6, 50, replace=False)),
+        ("customerID", [*range(1000, 1049), 2000]),
+        ("Id", np.arange(50.0) + 7),
+    ],
+)
+def test_identifiers_are_noticed_named_and_refused(name, values) -> None:
+    message = rf"column 0 \('{name}'\): .*looks like an identifier.*columns=\{{'{name}': 'drop'\}}"
+    with pytest.raises(DataError, match=message):
+        infer(values, name=name)
+    # whoever knows better says so
+    assert infer(values, "categorical", name=name).kind == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("income", np.random.default_rng(0).choice(10**6, 50, replace=False)),
+        ("id", np.random.default_rng(0).normal(size=50)),
+        ("id", [3, 1, 2]),
+        ("id", [1, 2] * 50),
+        ("year", range(1960, 2020)),
+        ("paid", np.random.default_rng(0).choice(10**6, 50, replace=False)),
+        ("name", list("abcdefghij")),
+        ("city", [f"city {d}" for d in range(40)] * 2),
+    ],
+)
+def test_what_is_no_identifier(name, values) -> None:
+    infer(values, name=name)
+
+
+def test_a_column_that_is_dropped_is_no_part_of_the_model(tmp_path) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"id": [f"no. {d}" for d in range(60)], "a": random.random(60) < 0.5, "b": random.normal(size=60)}
+    )
+    frame["when"] = pd.to_timedelta(np.arange(60), unit="h")  # which cannot be used, but need not be looked at
+    with pytest.raises(DataError, match=r"'when'.*leave it out"):
+        MADE(**SMALL, max_epochs=0).fit(frame)
+    model = MADE(**SMALL, max_epochs=1, columns={"id": "drop", 3: "drop", 2: "numeric"}).fit(frame)
+    model.save(tmp_path / "model")
+    for each in (model, MADE.load(tmp_path / "model")):
+        assert each.n_features_in_ == 2
+        assert list(each.feature_names_in_) == ["a", "b"]
+        assert list(each.sample(3).columns) == ["a", "b"]
+        expected = each.score_samples(frame[["a", "b"]])
+        assert np.array_equal(each.score_samples(frame), expected)  # with them or without
+        assert np.array_equal(each.score_samples(frame[["a", "b", "when"]]), expected)
+        assert list(each.impute(frame).columns) == ["a", "b"]
+        assert each.predict_proba(frame[["id", "b"]], target="a").shape == (60, 2)
+    array = frame.to_numpy()
+    told = MADE(**SMALL, max_epochs=0, columns=["drop", "binary", "numeric", "drop"]).fit(array, X_valid=array[:5])
+    assert told.model_.schema.names == ("x1", "x2")
+    assert np.array_equal(told.score_samples(array), told.score_samples(array[:, 1:3]))
+    assert MADE(**SMALL, max_epochs=0, columns={"x0": "drop", 3: "drop"}).fit(array).n_features_in_ == 2
+    with pytest.raises(ValueError, match="X has 3 features, but MADE is expecting 2"):
+        told.score_samples(array[:, [1, 2, 2]])
+    with pytest.raises(DataError, match="All of the 4 columns are to be dropped"):
+        MADE(columns=["drop"] * 4).fit(array)
+    with pytest.raises(ValueError, match="'kinds' has 'idd', which is no column"):
+        MADE(columns={"idd": "drop", "id": "drop", "when": "drop"}).fit(frame)
+
+
+def test_constants_have_probability_one() -> None:
+    frame = pd.DataFrame({"text": ["same"] * 40, "number": [3.5] * 40, "whole": [7] * 40, "other": list("ab") * 20})
+    model = MADE(**SMALL, max_epochs=3).fit(frame)
+    assert [field.kind for field in model.model_.schema.fields] == ["categorical", "ordinal", "ordinal", "categorical"]
+    assert model.score_samples(frame[:2], given=["other"]) == pytest.approx([0, 0], abs=0.1)  # but for unseen values
+    assert model.score_samples(frame[:1])[0] == pytest.approx(math.log(0.5), abs=0.2)
+    assert model.sample(4)[["text", "number", "whole"]].drop_duplicates().to_numpy().tolist() == [["same", 3.5, 7]]
+    alone = MADE(**SMALL, max_epochs=2).fit(frame[["whole"]])
+    assert alone.score(frame[["whole"]]) == pytest.approx(0, abs=1e-5)
+
+
+def test_what_is_missing_is_a_value_if_asked() -> None:
+    """Incomes that are kept back by some: the model learns by whom, and samples have holes as often."""
+    random = np.random.default_rng(0)
+    asked = random.choice(["in person", "by letter", "by phone"], 900)
+    income = np.rint(amounts(900))
+    income[random.random(900) < np.where(asked == "by letter", 0.6, 0.1)] = NAN
+    job = np.where(random.random(900) < 0.2, None, random.choice(["none", "some"], 900))
+    frame = pd.DataFrame({"asked": asked, "income": income, "job": job})
+    model = MADE(**SMALL, max_epochs=40, missing="category", unseen="error", learning_rate=0.01).fit(frame)
+    how, amount, work = model.model_.schema.fields
+    assert [how.missing, amount.missing, work.missing] == [False, True, True]
+    assert isinstance(amount.column(), Spiked)
+    assert work.column() == Categorical(3)
+    assert model.classes("job").tolist() == ["none", "some", None]
+    for way, expected in (("by letter", 0.6), ("by phone", 0.1)):
+        row = pd.DataFrame({"asked": [way], "income": [NAN], "job": ["none"]})
+        assert np.exp(model.score_samples(row, given=["asked", "job"]))[0] == pytest.approx(expected, abs=0.12)
+        assert model.sample(300, given={"asked": way})["income"].isna().mean() == pytest.approx(expected, abs=0.12)
+    assert model.predict_proba(frame, target="job").mean(axis=0)[2] == pytest.approx(0.2, abs=0.05)
+    # a hole is a value: nothing is filled, and it may be given
+    assert model.impute(frame)["income"].isna().equals(frame["income"].isna())
+    assert model.sample(5, given={"income": None})["income"].isna().all()
+    assert model.sample(5, given={"job": None})["job"].isna().all()
+    assert np.isfinite(model.surprise(frame).to_numpy()).all()
+    # where training had none, it still means "not observed"
+    marginal = model.score_samples(pd.DataFrame({"asked": [None], "income": [3000.0], "job": ["some"]}))
+    assert np.isfinite(marginal).all()
+    # finite lists of masks take such rows
+    assert np.isfinite(MADE(**SMALL, masks=2, max_epochs=1, missing="category").fit(frame).score(frame))
+    only = MADE(**SMALL, max_epochs=0, missing={"job": "category", 1: "unobserved"}).fit(frame)
+    assert [field.missing for field in only.model_.schema.fields] == [False, False, True]
+    with pytest.raises(ValueError, match=r"'missing' parameter of MADE.*should be .unobserved. or .category., not"):
+        MADE(**SMALL, missing={"job": "no"}).fit(frame)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
+def test_what_is_missing_survives_containers_and_folders(container, tmp_path) -> None:
+    random = np.random.default_rng(0)
+    data = {
+        "n": [None if x < 0.3 else float(np.rint(100 * x)) for x in random.random(80)],
+        "t": [None if x < 0.3 else "a" if x < 0.6 else "b" for x in random.random(80)],
+        "d": [
+            None if x < 0.3 else pd.Timestamp("2024-01-01") + pd.Timedelta(days=int(99 * x)) for x in random.random(80)
+        ],
+    }
+    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[container](data)
+    model = MADE(**SMALL, max_epochs=1, missing="category").fit(frame)
+    model.save(tmp_path / "model")
+    again = MADE.load(tmp_path / "model")
+    assert np.array_equal(model.score_samples(frame), again.score_samples(frame))
+    schema = model.model_.schema
+    codes = schema.encode(Table.of(frame))
+    assert not np.isnan(codes).any()
+    for back in (schema.decode(codes, Table.of(frame)), schema.fill(Table.of(frame), codes)):
+        assert type(back) is type(frame)
+        assert np.array_equal(schema.encode(Table.of(back)), codes)
+    for each in (model, again):
+        table = Table.of(each.sample(60))
+        assert all(0 < np.isnan(column.astype(float)).mean() < 1 for column in (table.columns[0], table.columns[2]))
+        assert None in table.columns[1]
+
+
+def test_text_that_was_never_seen_is_another() -> None:
+    random = np.random.default_rng(0)
+    city = random.choice(["Oslo", "Bergen"], 300).astype(object)
+    city[:12] = [f"village {d}" for d in range(12)]
+    frame = pd.DataFrame({"city": city, "rich": random.random(300) < 0.5})
+    strict = MADE(**SMALL, max_epochs=0, unseen="error").fit(frame)
+    with pytest.raises(DataError, match=r"'Tromsø' is not among the known values.*unseen='other'"):
+        strict.score_samples(pd.DataFrame({"city": ["Tromsø"], "rich": [True]}))
+    model = MADE(**SMALL, max_epochs=30).fit(frame)
+    field = model.model_.schema.fields[0]
+    assert field.values == ("Bergen", "Oslo")
+    assert field.other == pytest.approx(0.1 / 302)
+    assert model.classes("city").tolist() == ["Bergen", "Oslo"]
+    rows = pd.DataFrame({"city": ["Tromsø", "village 3", OTHER, "Oslo", "Bergen"], "rich": [True] * 5})
+    with pytest.warns(UnseenWarning, match="values that training never saw: 3 of 'city'"):
+        probability = np.exp(model.score_samples(rows, given=["rich"]))
+    assert probability[0] == probability[1] == probability[2]  # it is the likelihood of the bucket
+    assert probability[2:].sum() == pytest.approx(1, abs=1e-5)
+    assert probability[0] == pytest.approx(0.04, abs=0.03)
+    drawn = model.sample(500)["city"]
+    assert set(drawn) == {"Oslo", "Bergen"}
+    assert model.predict_proba(rows[3:], target="city").sum(axis=1) == pytest.approx(1)
+    with pytest.warns(UnseenWarning):
+        assert model.impute(pd.DataFrame({"city": ["Tromsø", None], "rich": [True, None]}))["city"][0] == "Tromsø"
+
+
+def test_the_bucket_is_never_empty() -> None:
+    """However long training goes on without a rare value, what was never seen keeps a share."""
+    frame = pd.DataFrame({"a": ["x", "y"] * 100, "b": [True, False] * 100})
+    model = MADE(hidden_sizes=(32,), max_epochs=150, random_state=0, dtype="float64").fit(frame)
+    row = pd.DataFrame({"a": ["z"], "b": [True]})
+    with pytest.warns(UnseenWarning):
+        assert np.exp(model.score_samples(row, given=["b"]))[0] >= 0.1 / 202
+    assert model.predict_proba(row, target="a").sum() == pytest.approx(1)
+    field = infer(["S", "M"], ["S", "M", "L"], unseen="other")
+    assert (field.values, field.kind) == (("S", "M", "L"), "categorical")
+    assert field.column() == Categorical(4, field.ordered, 0.1 / 4)
+    # numbers have places of their own for others, and truth values have no other
+    assert not infer([1, 2, 3] * 20, unseen="other").bucket
+    assert infer([True, False], unseen="other").kind == "binary"
+    # where all are rare, all are kept
+    assert infer(["a", "b", "c"], unseen="other").values == ("a", "b", "c")
+    assert infer(["a", "a", OTHER, "b", "b"], unseen="other").values == ("a", "b")
+
+
+def test_many_texts_are_told_how_to_be_fewer() -> None:
+    random = np.random.default_rng(0)
+    city = [f"city {d}" for d in random.geometric(0.002, 20_000)]
+    assert len(set(city)) > 1000
+    with pytest.raises(DataError, match=r"distinct values, more than 1000; unseen='other' keeps the most frequent"):
+        infer(city)
+    field = infer(city, unseen="other")
+    assert len(field.values) == 998
+    assert {f"city {d}" for d in range(1, 300)} <= set(field.values)
+    with pytest.raises(
+        DataError, match="300000 texts in 300000 rows are different, so that it looks like an identifier"
+    ):
+        infer([f"row {d}" for d in range(300_000)])
+
+
+@pytest.mark.parametrize("reserved", [0.0, 0.01, 0.3])
+def test_a_reserved_share_is_part_of_one(reserved) -> None:
+    kind = Categorical(4, reserved=reserved)
+    units = 3 * torch.randn(5, 4, dtype=torch.float64)
+    probability = torch.stack([kind.log_prob(units, torch.full((5,), float(k))) for k in range(4)], dim=1).exp()
+    assert torch.allclose(probability.sum(1), torch.ones(5, dtype=torch.float64))
+    assert (probability[:, 3] >= reserved).all()
+    grid = ((torch.arange(10_000, dtype=torch.float64) + 0.5) / 10_000).expand(5, -1)
+    drawn = kind.draw(units.unsqueeze(1).expand(5, 10_000, 4), grid)
+    shown = probability[:, : kind.cardinality]  # without a reserved one, which is never drawn
+    shown = shown / shown.sum(1, keepdim=True)
+    for k in range(4):
+        expected = shown[:, k] if k < kind.cardinality else torch.zeros(5, dtype=torch.float64)
+        assert torch.allclose((drawn == k).double().mean(1), expected, atol=2e-4)
+    assert torch.equal(kind.mode(units), shown.argmax(1).double())
+    with pytest.raises(ValueError, match="'reserved' should be at least 0 and below 1"):
+        Categorical(3, reserved=1.0)
+
+
+def test_an_old_run_is_gone_on_with_as_it_was(tmp_path, monkeypatch) -> None:
+    """What columns are inferred to be may get better; a run that was begun keeps what it was begun with."""
+    rows = pd.DataFrame({"debt": np.where(np.arange(200) % 2, 0, amounts(200))})
+    with monkeypatch.context() as before:
+        before.setattr("made.tables.infer_schema._spikes", lambda *_: ())
+        MADE(**SMALL, max_epochs=1).fit(rows, resume_from=tmp_path / "run")
+    model = MADE(**SMALL, max_epochs=2).fit(rows, resume_from=tmp_path / "run")
+    assert model.n_epochs_ == 2
+    assert model.model_.schema.fields[0].spikes == ()
+    assert MADE(**SMALL, max_epochs=0).fit(rows).model_.schema.fields[0].spikes == (0,)
