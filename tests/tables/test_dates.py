@@ -18,7 +18,8 @@ from command import run
 from made import MADE
 from made.errors import DataError
 from made.io.files import read, write
-from made.tables.dates import DAY, LEAST, as_datetime64, ends_in, in_seconds, in_text, objects, seconds_in, zone_of
+from made.io.time_zones import zone_of
+from made.tables.dates import DAY, LEAST, as_datetime64, ends_in, in_seconds, in_text, objects, seconds_in
 from made.tables.schema import Schema
 from made.tables.table import Table
 

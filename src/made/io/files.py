@@ -28,7 +28,7 @@ from pyarrow import csv, parquet
 
 from made.errors import DataError
 from made.io.npy import CHUNK, archive_of, check_size, foreign, limit_bytes, plain_float, read_npy, read_npz
-from made.tables.dates import zone_of
+from made.io.time_zones import zone_of
 
 __all__ = [
     "MICROSECONDS",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import re
-import zoneinfo
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
@@ -17,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from made.errors import DataError
+from made.io.time_zones import zone_of
 
 __all__ = [
     "DAY",
-    "OFFSET",
     "STEPS",
     "Temporal",
     "as_datetime64",
@@ -29,7 +28,6 @@ __all__ = [
     "in_text",
     "objects",
     "seconds_in",
-    "zone_of",
 ]
 
 Temporal: TypeAlias = Literal["date", "datetime"]
@@ -40,7 +38,6 @@ STEPS = (DAY, 3600.0, 60.0, 1.0)
 EPOCH = datetime.datetime(1970, 1, 1)
 # The first moment of the year 1, and the last of the year 9999 that a float64 tells from the next year.
 LEAST, MOST = -62_135_596_800.0, float(np.nextafter(253_402_300_800.0, 0))
-OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)", re.ASCII)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
 
 
@@ -69,18 +66,6 @@ def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.fl
     seconds = whole + rest / 1e6
     seconds[hole] = np.nan
     return np.asarray(seconds, dtype=np.float64)
-
-
-def zone_of(name: str) -> datetime.tzinfo | None:
-    """A time zone by its name or its offset, such as ``Europe/Paris`` or ``+02:00``; None if it is not known here."""
-    try:
-        if found := OFFSET.fullmatch(name):
-            sign, hours, minutes = found.groups()
-            east = datetime.timedelta(hours=int(hours), minutes=int(minutes))
-            return datetime.timezone(-east if sign == "-" else east)
-        return zoneinfo.ZoneInfo(name)
-    except (KeyError, OSError, ValueError):
-        return None
 
 
 def ends_in(zone: str | None) -> tuple[float, float]:

@@ -13,7 +13,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from made.tables.dates import DAY, OFFSET, zone_of
+from made.io.time_zones import OFFSET, zone_of
+from made.tables.dates import DAY
 
 __all__ = ["DEFAULTS", "arrow_type", "ends_of", "is_storage", "numpy_type", "storage_of"]
 
