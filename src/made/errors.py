@@ -1,55 +1,64 @@
-"""The errors that `made` raises, grouped by what the caller must fix. Every message is a sentence for a person."""
+"""The errors that `made` raises, grouped by what the caller must fix. Every message is a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Self
 
-__all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "QuestionError", "UnseenWarning"]
+__all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "ParameterError", "QuestionError"]
+__all__ += ["UnseenWarning"]
 
 
 class MadeError(ValueError):
-    """An error that may know where in a table it happened.
+    """Base class of errors that may know where the problem lies.
 
     Arguments:
-        message: a sentence; where a row is known, it is put in front.
-        row: the row, counted from 0.
-        column: the column's name.
+        message: a sentence; the row number, if known, is put in front of it.
+        row: row number, counted from 0.
+        column: name of the column.
+        argument: name of the argument that was wrong.
 
     Example:
         >>> str(DataError("column 2 ('age'): infinity cannot be used.", row=3, column="age"))
         "row 3, column 2 ('age'): infinity cannot be used."
     """
 
-    def __init__(self, message: str, *, row: int | None = None, column: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, row: int | None = None, column: str | None = None, argument: str | None = None
+    ) -> None:
         super().__init__(message)
-        self.message, self.row, self.column = message, row, column
+        self.message, self.row, self.column, self.argument = message, row, column, argument
 
     def __str__(self) -> str:
         return self.message if self.row is None else f"row {self.row}, {self.message}"
 
     def after(self, rows: int) -> Self:
-        """The same error in a table in which so many rows come before."""
-        return type(self)(self.message, row=None if self.row is None else self.row + rows, column=self.column)
+        """The same error, with ``rows`` rows in front of the table in which it happened."""
+        row = None if self.row is None else self.row + rows
+        return type(self)(self.message, row=row, column=self.column, argument=self.argument)
 
 
 class DataError(MadeError):
-    """Data that cannot be used: a value that is not allowed, a file that is not what it says."""
+    """Data that cannot be used: a value outside the support of its column, a corrupt file."""
 
 
 class ModelError(MadeError):
-    """A model folder that cannot be used: damaged, foreign, or of a newer version."""
+    """A model folder that cannot be used: damaged, foreign, or written by a newer version."""
 
 
 class QuestionError(MadeError):
-    """A question that cannot be asked of this model, or is malformed."""
+    """A query that is malformed, or that this model cannot answer."""
+
+
+class ParameterError(MadeError):
+    """A parameter of the estimator or of training with a value that cannot be used; ``argument`` is its name."""
 
 
 class UnseenWarning(UserWarning):
-    """Some values were never seen in training.
+    """Some values did not occur in training.
 
     Arguments:
-        counts: how many, by column.
+        counts: the number of such values, by column.
     """
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -60,15 +69,15 @@ class UnseenWarning(UserWarning):
 
 
 class Diverged(ArithmeticError):  # noqa: N818
-    """Training met a loss or a gradient that is not finite."""
+    """A loss or a gradient in training was not finite."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked to stop; of training, the state is saved.
+    """A signal stopped the work; a run of training in a folder has saved its state.
 
     Arguments:
         message: a sentence.
-        signal: the signal's number; default: SIGINT, which is Ctrl-C.
+        signal: number of the signal. Default: SIGINT (Ctrl-C).
     """
 
     def __init__(self, message: str, signal: int = 2) -> None:
