@@ -21,7 +21,7 @@ import torch
 import made.training.trainer
 from made import Connectivities, Network
 from made.io.datasets import load
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 from made.training.trainer import Trainer
 
 
@@ -30,7 +30,10 @@ def measure(masks: int | None, epochs: int) -> dict[str, Any]:
     data = load("adult")
     family = Connectivities(123, (500,), masks=masks, ordering="random")
     trainer = Trainer(
-        Network(123, family, direct=True), data.train, data.valid, Recipe(optimizer="adadelta", max_epochs=epochs)
+        Network(123, family, direct=True),
+        data.train,
+        data.valid,
+        TrainingConfig(optimizer="adadelta", max_epochs=epochs),
     )
     spent: dict[str, float] = defaultdict(float)
 

@@ -46,7 +46,7 @@ from made.queries.likelihood import log_conditionals, log_prob, passes, ways
 from made.tables.schema import Kinds, Schema, dropped
 from made.tables.table import Table
 from made.tables.target import with_target
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 from made.training.state import Epoch
 from made.training.trainer import Trainer
 
@@ -91,7 +91,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         bias: where output biases begin: ``"zero"``, or ``"independent"``, where independent columns have them.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V begins at zero.
         optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, whole_rows: see
-            :class:`made.training.config.Recipe`.
+            :class:`made.training.config.TrainingConfig`.
         weight_decay: see there; ``"auto"`` is 300 by the number of rows, 0.3 at most: the more rows, the less.
         segments: see there; ``"auto"`` is one for each column of an any-order model that has up to 128 of them: every
             unit then sees all that an answer is given, which is better, and takes a pass for each column. Otherwise 1.
@@ -344,7 +344,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             if self.bias == "independent" and state is None:
                 rows = Question.ask(network, codes)
                 network.start_independent(rows.values, rows.observed)
-            trainer = Trainer(network, codes, valid, self._recipe(config), state)
+            trainer = Trainer(network, codes, valid, self._training_config(config), state)
         except DataError:
             raise
         except (ValueError, RuntimeError, TypeError) as error:
@@ -699,10 +699,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             parameters["direct"] = has_direct(schema.columns.inputs, schema.columns.outputs)
         return parameters | {"random_state": seed}
 
-    def _recipe(self, config: Config) -> Recipe:
-        names = set(Recipe.__dataclass_fields__) - {"seed", "batch_size", "weight_decay", "segments"}
+    def _training_config(self, config: Config) -> TrainingConfig:
+        names = set(TrainingConfig.__dataclass_fields__) - {"seed", "batch_size", "weight_decay", "segments"}
         rows, decay = config.data.rows, self.weight_decay
-        return Recipe(
+        return TrainingConfig(
             **{name: config.parameters[name] for name in names},
             seed=config.seed,
             batch_size=batch_size_for(rows) if self.batch_size == "auto" else int(self.batch_size),

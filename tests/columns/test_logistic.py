@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from made import Binary, Columns, Connectivities, Network, Numeric, log_prob, sample
 from made.columns.logistic import TAIL
 from made.errors import DataError
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 from made.training.trainer import train
 
 
@@ -188,7 +188,7 @@ def test_a_model_learns_a_density_in_the_units_of_the_data() -> None:
     truth = np.log(2) + 0.5 * np.log(2 * np.pi * 16) + 0.5
     columns = Columns([Binary(signed=True), Numeric(170, 10)])
     network = Network(columns, Connectivities(2, (50,), masks=None), conditioning=True, direct=True)
-    train(network, rows[:2000], rows[2000:2500], Recipe(max_epochs=40, learning_rate=0.005, patience=10))
+    train(network, rows[:2000], rows[2000:2500], TrainingConfig(max_epochs=40, learning_rate=0.005, patience=10))
     assert -log_prob(network, rows[2500:]).mean().item() == pytest.approx(truth, abs=0.12)
     tall = sample(network, 500, known=[[1, float("nan")]], generator=0)
     assert tall.dtype == torch.float64

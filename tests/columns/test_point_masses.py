@@ -14,7 +14,7 @@ from made import Binary, Columns, Connectivities, Network, Numeric, log_prob, sa
 from made.columns.logistic import TAIL
 from made.columns.point_masses import CODE, Spiked
 from made.errors import DataError
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 from made.training.trainer import train
 
 INF = math.inf
@@ -171,7 +171,7 @@ def test_a_model_learns_when_nothing_is_owed() -> None:
     rows = torch.tensor(np.stack([owner, debt], axis=1), dtype=torch.float64)
     columns = Columns([Binary(signed=True), Spiked(Numeric(2.3, 0.5, curve=200, low=0), (0.0,))])
     network = Network(columns, Connectivities(2, (32,), masks=None), conditioning=True, direct=True)
-    train(network, rows[:1800], rows[1800:2100], Recipe(max_epochs=30, learning_rate=0.005, patience=10))
+    train(network, rows[:1800], rows[1800:2100], TrainingConfig(max_epochs=30, learning_rate=0.005, patience=10))
     zero = log_prob(network, [[1.0, 0.0], [0.0, 0.0]], given=[0]).exp()
     assert zero.tolist() == pytest.approx([0.9, 0.2], abs=0.08)
     amount = np.log(debt[debt > 0])

@@ -69,7 +69,7 @@ def main() -> None:
     model = MADE(hidden_sizes=(6,), optimizer="adadelta", average=0.9, **small).fit(BITS)
     folder = HERE / f"format-{FORMAT}-unfinished" / "model"
     config = model.model_.config.model_copy(update={"scores": {}})
-    trainer = Trainer(config.network(), BITS[6:], BITS[:6], model._recipe(config))
+    trainer = Trainer(config.network(), BITS[6:], BITS[:6], model._training_config(config))
     for _ in range(trainer.updates_per_epoch):
         trainer._update()
     trainer._end_of_epoch()

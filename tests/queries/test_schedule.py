@@ -16,7 +16,7 @@ from made.ask.exact import probability
 from made.queries.evidence import Question, arrangements
 from made.queries.likelihood import _log_means, log_conditionals, passes
 from made.queries.sampling import complete
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 from made.training.trainer import _give_at_random, train
 from oracle import Dense, networks, randomize, worlds
 
@@ -221,21 +221,21 @@ def test_after_each_epoch_whole_rows_are_judged_as_at_the_end() -> None:
     """By the exact NLL, but for rows with holes, of which there is an estimate."""
     rows = COPIES[:, :4].clone()
     network = _for_whole_rows(4, 16, masks=2)
-    recipe = Recipe(max_epochs=3, segments=4, whole_rows=0.5, evaluation_masks=2)
-    last = train(network, rows, rows[:50], recipe)[-1]
+    config = TrainingConfig(max_epochs=3, segments=4, whole_rows=0.5, evaluation_masks=2)
+    last = train(network, rows, rows[:50], config)[-1]
     exact = -log_prob(network, rows[:50], masks=2, segments=4).double().mean().item()
     assert last.best_nll == pytest.approx(exact, abs=1e-4)
     rows[:20, 1] = NAN
-    assert np.isfinite(train(network, rows, rows[:50], recipe)[-1].best_nll)
+    assert np.isfinite(train(network, rows, rows[:50], config)[-1].best_nll)
 
 
 def test_whole_rows_need_any_order_and_a_share() -> None:
     with pytest.raises(ValueError, match="'whole_rows' is for unlimited masks"):
         Connectivities(3, (4,), masks=2, whole_rows=1)
     with pytest.raises(ValueError, match="'whole_rows' should be a number from 0 to 1"):
-        Recipe(whole_rows=1.5)
-    with pytest.raises(ValueError, match="'whole_rows' is a share of the recipe where the connectivities have it"):
-        train(Network(3, Connectivities(3, (4,), masks=None)), COPIES[:, :3], None, Recipe(whole_rows=0.5))
+        TrainingConfig(whole_rows=1.5)
+    with pytest.raises(ValueError, match="'whole_rows' should be above 0 in the training config"):
+        train(Network(3, Connectivities(3, (4,), masks=None)), COPIES[:, :3], None, TrainingConfig(whole_rows=0.5))
     with pytest.raises(InvalidParameterError, match="'whole_rows' is for unlimited masks"):
         MADE(masks=1, whole_rows=0.5).fit(COPIES.numpy())
 
@@ -243,8 +243,8 @@ def test_whole_rows_need_any_order_and_a_share() -> None:
 def test_it_learns_columns_that_are_copies() -> None:
     """Six equal columns, asked in six segments: log p of a row goes from 6 log 2 to log 2 and no lower."""
     network = Network(Columns.binary(6, signed=True), Connectivities(6, (50,), masks=None), conditioning=True)
-    recipe = Recipe(max_epochs=60, batch_size=20, learning_rate=0.02, segments=6, questions=0.0)
-    history = train(network, COPIES[:300], COPIES[300:], recipe)
+    config = TrainingConfig(max_epochs=60, batch_size=20, learning_rate=0.02, segments=6, questions=0.0)
+    history = train(network, COPIES[:300], COPIES[300:], config)
     assert history[-1].best_nll == pytest.approx(0.693, abs=0.05)
     kept = -log_prob(network, COPIES[300:], segments=6).mean().item()
     assert kept == pytest.approx(0.693, abs=0.05)
@@ -318,6 +318,6 @@ def test_the_history_has_the_loss_of_whole_rows_only() -> None:
     """Twenty fair coins cost 13.86 nats, whatever share of the updates asks for parts of them."""
     coins = torch.randint(2, (400, 20), generator=torch.Generator().manual_seed(0)).float()
     network = Network(20, Connectivities(20, (5,), masks=None))
-    recipe = Recipe(max_epochs=2, batch_size=20, segments=20, questions=0.5, learning_rate=1e-4)
-    history = train(network, coins[:300], coins[300:], recipe)
+    config = TrainingConfig(max_epochs=2, batch_size=20, segments=20, questions=0.5, learning_rate=1e-4)
+    history = train(network, coins[:300], coins[300:], config)
     assert history[-1].train_nll == pytest.approx(history[-1].valid_nll, abs=1.0)

@@ -9,7 +9,7 @@ import torch
 
 from made import MADE, Connectivities, Network
 from made.training import trainer as room
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 from made.training.trainer import Trainer
 
 ROWS = [[0, 1, 1], [1, 0, 0]] * 30
@@ -41,7 +41,7 @@ def test_a_small_network_is_trained_by_one_thread_and_a_large_one_by_all(monkeyp
     try:
         for small in (room.SMALL, 0):
             monkeypatch.setattr(room, "SMALL", small)
-            trainer = Trainer(Network(3, Connectivities(3, (4,))), ROWS, None, Recipe(max_epochs=1))
+            trainer = Trainer(Network(3, Connectivities(3, (4,))), ROWS, None, TrainingConfig(max_epochs=1))
             trainer.run(tick=lambda update: seen.append(torch.get_num_threads()))
             assert torch.get_num_threads() == 2
     finally:

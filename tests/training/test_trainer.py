@@ -12,7 +12,7 @@ import torch
 from made import Binary, Categorical, Columns, Connectivities, Network, log_prob
 from made.errors import DataError, Diverged
 from made.training import trainer as room
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 from made.training.state import State
 from made.training.trainer import Trainer, train
 
@@ -24,7 +24,9 @@ def test_it_learns_columns_that_are_copies(masks) -> None:
     """Six equal columns: log p of a row goes from 6 log 2 to log 2 and no lower."""
     family = Connectivities(6, (100,), masks=masks, ordering="random")
     network = Network(Columns.binary(6, signed=True), family, direct=True, conditioning=True)
-    history = train(network, COPIES[:300], COPIES[300:], Recipe(max_epochs=100, batch_size=20, learning_rate=0.02))
+    history = train(
+        network, COPIES[:300], COPIES[300:], TrainingConfig(max_epochs=100, batch_size=20, learning_rate=0.02)
+    )
     assert history[-1].best_nll == pytest.approx(0.693, abs=0.05)
     kept = -log_prob(network, COPIES[300:]).mean().item()
     assert kept == pytest.approx(history[-1].best_nll, abs=1e-5 if masks else 0.05)  # unlimited: by more masks
@@ -42,7 +44,7 @@ def test_a_list_of_masks_is_that_many_in_training_and_in_evaluation(monkeypatch)
         return original(network, rows, number, **options)
 
     monkeypatch.setattr(room, "log_likelihood", watch)
-    train(network, COPIES, COPIES, Recipe(batch_size=50, max_epochs=2))
+    train(network, COPIES, COPIES, TrainingConfig(batch_size=50, max_epochs=2))
     assert len(trained) == 16
     used = {connectivity.ordering.tobytes() + connectivity.hidden[0].tobytes() for connectivity in trained}
     evaluated = {family[number].ordering.tobytes() + family[number].hidden[0].tobytes() for number in family.numbers()}
@@ -57,11 +59,11 @@ def test_each_row_may_have_a_mask_of_its_own() -> None:
         network,
         COPIES[:100],
         COPIES[300:],
-        Recipe(mask_for="row", batch_size=10, max_epochs=5, learning_rate=0.02),
+        TrainingConfig(mask_for="row", batch_size=10, max_epochs=5, learning_rate=0.02),
     )
     assert history[-1].valid_nll < history[0].valid_nll < 6 * 0.7
     with pytest.raises(ValueError, match="'mask_for' should be one of update, row"):
-        train(network, COPIES, COPIES, Recipe(mask_for="batch"))
+        train(network, COPIES, COPIES, TrainingConfig(mask_for="batch"))
 
 
 def test_it_stops_early_with_the_best_weights() -> None:
@@ -69,7 +71,7 @@ def test_it_stops_early_with_the_best_weights() -> None:
     noise = torch.randint(2, (60, 6), generator=generator).float()
     other = torch.randint(2, (60, 6), generator=generator).float()
     network = Network(6, Connectivities(6, (100,)), direct=True)
-    history = train(network, noise, other, Recipe(max_epochs=300, patience=5, learning_rate=0.02))
+    history = train(network, noise, other, TrainingConfig(max_epochs=300, patience=5, learning_rate=0.02))
     assert len(history) < 300
     assert history[-1].valid_nll > history[-1].best_nll
     assert -log_prob(network, other).mean().item() == pytest.approx(history[-1].best_nll, abs=1e-5)
@@ -80,19 +82,21 @@ def test_it_stops_when_its_time_is_over(monkeypatch) -> None:
     now = iter(range(100_000))
     monkeypatch.setattr("made.training.trainer.time.perf_counter", lambda: next(now) / 4)
     network = Network(6, Connectivities(6, (20,)), direct=True)
-    history = train(network, COPIES, COPIES, Recipe(max_epochs=300, batch_size=100, max_seconds=6, schedule="linear"))
+    history = train(
+        network, COPIES, COPIES, TrainingConfig(max_epochs=300, batch_size=100, max_seconds=6, schedule="linear")
+    )
     assert 1 < len(history) < 20
     assert history[-2].seconds < 6 <= history[-1].seconds
     assert history[-1].learning_rate < history[1].learning_rate < history[0].learning_rate <= 0.004
     with pytest.raises(ValueError, match="'max_seconds' should be a number above 0, or None"):
-        Recipe(max_seconds=0)
+        TrainingConfig(max_seconds=0)
 
 
 def test_it_can_be_repeated() -> None:
     ends = []
     for _ in range(2):
         network = Network(6, Connectivities(6, (20,), masks=2), dropout=0.3)
-        train(network, COPIES, COPIES, Recipe(max_epochs=3, seed=5))
+        train(network, COPIES, COPIES, TrainingConfig(max_epochs=3, seed=5))
         ends.append(network.state_dict())
     assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
 
@@ -114,7 +118,7 @@ def test_an_any_order_model_learns_to_answer_questions() -> None:
     network = Network(
         [Categorical(4), Categorical(4), Binary()], Connectivities(3, (64,), masks=None), conditioning=True
     )
-    train(network, rows[:1500], rows[1500:], Recipe(max_epochs=60, learning_rate=0.003, patience=60))
+    train(network, rows[:1500], rows[1500:], TrainingConfig(max_epochs=60, learning_rate=0.003, patience=60))
     nan = float("nan")
     marginal = log_prob(network, [[nan, value, nan] for value in range(4)]).exp()
     assert marginal.sum().item() == pytest.approx(1, abs=1e-5)
@@ -131,7 +135,7 @@ def weights(network) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("masks", [1, 3, None])
 def test_a_run_goes_on_exactly_from_any_update(optimizer, masks) -> None:
     """Stopped after any number of updates, in the middle of an epoch too: the same bits, and the same history."""
-    recipe = Recipe(
+    config = TrainingConfig(
         optimizer=optimizer,
         learning_rate=0.05,
         schedule="cosine",
@@ -146,7 +150,7 @@ def test_a_run_goes_on_exactly_from_any_update(optimizer, masks) -> None:
     def start(state=None) -> Trainer:
         family = Connectivities(6, (20, 20), masks=masks, ordering="random")
         network = Network(6, family, direct=True, conditioning=True, dropout=0.2)
-        return Trainer(network, COPIES[:100], COPIES[300:], recipe, state)
+        return Trainer(network, COPIES[:100], COPIES[300:], config, state)
 
     whole = start()
     states, facts = [], []
@@ -171,16 +175,16 @@ def test_a_run_goes_on_exactly_from_any_update(optimizer, masks) -> None:
 
 
 def test_the_state_of_another_network_is_refused() -> None:
-    one = Trainer(Network(6, Connectivities(6, (20,))), COPIES, COPIES, Recipe())
+    one = Trainer(Network(6, Connectivities(6, (20,))), COPIES, COPIES, TrainingConfig())
     with pytest.raises(ValueError, match="of another network"):
-        Trainer(Network(6, Connectivities(6, (21,))), COPIES, COPIES, Recipe(), one.snapshot())
+        Trainer(Network(6, Connectivities(6, (21,))), COPIES, COPIES, TrainingConfig(), one.snapshot())
 
 
 @pytest.mark.parametrize("where", ["loss", "gradient"])
 def test_what_is_not_finite_ends_training_at_once(where, monkeypatch) -> None:
     """The step is named, no bad number reaches the weights, and the best epoch's are kept."""
     network = Network(6, Connectivities(6, (20,)))
-    trainer = Trainer(network, COPIES, COPIES, Recipe(batch_size=100, max_epochs=10))
+    trainer = Trainer(network, COPIES, COPIES, TrainingConfig(batch_size=100, max_epochs=10))
     original = room.log_likelihood
 
     def break_at(network, rows, mask, **options):
@@ -204,7 +208,7 @@ def test_a_learning_rate_that_is_far_too_high_keeps_the_weights_it_began_with() 
     network = Network(6, Connectivities(6, (20,)), direct=True)
     before = weights(network)
     with pytest.raises(Diverged, match="the weights it began with are kept"):
-        train(network, COPIES, COPIES, Recipe(optimizer="sgd", learning_rate=1e38, batch_size=10))
+        train(network, COPIES, COPIES, TrainingConfig(optimizer="sgd", learning_rate=1e38, batch_size=10))
     after = weights(network)
     assert all(torch.equal(before[name], after[name]) for name in before)
 
@@ -217,13 +221,13 @@ def test_a_gradient_is_clipped_and_weights_are_averaged() -> None:
         network,
         COPIES,
         None,
-        Recipe(optimizer="sgd", momentum=0.0, learning_rate=1.0, clip=1e-3, batch_size=400, max_epochs=1),
+        TrainingConfig(optimizer="sgd", momentum=0.0, learning_rate=1.0, clip=1e-3, batch_size=400, max_epochs=1),
     )
     trainer.run()
     moved = sum(((a - b) ** 2).sum() for a, b in zip(before, network.parameters(), strict=True)).sqrt().item()
     assert moved == pytest.approx(1e-3, rel=1e-4)
     network = Network(6, Connectivities(6, (20,)), direct=True)
-    trainer = Trainer(network, COPIES, COPIES, Recipe(average=0.9, batch_size=50, max_epochs=3))
+    trainer = Trainer(network, COPIES, COPIES, TrainingConfig(average=0.9, batch_size=50, max_epochs=3))
     by_hand = {name: value.detach().clone() for name, value in network.named_parameters()}
 
     def follow(update: int) -> None:
@@ -240,7 +244,9 @@ def test_a_gradient_is_clipped_and_weights_are_averaged() -> None:
 @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
 def test_the_learning_rate_follows_its_schedule(schedule) -> None:
     network = Network(6, Connectivities(6, (5,)))
-    history = train(network, COPIES, COPIES, Recipe(schedule=schedule, learning_rate=0.5, batch_size=100, max_epochs=5))
+    history = train(
+        network, COPIES, COPIES, TrainingConfig(schedule=schedule, learning_rate=0.5, batch_size=100, max_epochs=5)
+    )
     share = [(4 * epoch + 3) / 20 for epoch in range(5)]
     expected = {
         "constant": [0.5] * 5,
@@ -253,8 +259,8 @@ def test_the_learning_rate_follows_its_schedule(schedule) -> None:
 @pytest.mark.parametrize("masks", [None, 8])
 def test_many_masks_choose_among_the_best_epochs(masks) -> None:
     network = Network(6, Connectivities(6, (30,), masks=masks), conditioning=True)
-    recipe = Recipe(validation_masks=1, evaluation_masks=8, max_epochs=8, batch_size=50, learning_rate=0.05)
-    trainer = Trainer(network, COPIES[:200], COPIES[300:], recipe)
+    config = TrainingConfig(validation_masks=1, evaluation_masks=8, max_epochs=8, batch_size=50, learning_rate=0.05)
+    trainer = Trainer(network, COPIES[:200], COPIES[300:], config)
     trainer.run()
     assert len(trainer.best) == 3
     assert [nll for nll, _ in trainer.state.finalists] == sorted(epoch.valid_nll for epoch in trainer.state.history)[:3]
@@ -274,7 +280,7 @@ def test_rows_with_holes_are_learned_from() -> None:
     rows[torch.rand(rows.shape, generator=torch.Generator().manual_seed(0)) < 0.5] = float("nan")
     rows[0] = float("nan")
     network = Network(Columns.binary(6, signed=True), Connectivities(6, (100,), masks=None), conditioning=True)
-    train(network, rows[:300], rows[300:], Recipe(max_epochs=60, batch_size=20, learning_rate=0.01))
+    train(network, rows[:300], rows[300:], TrainingConfig(max_epochs=60, batch_size=20, learning_rate=0.01))
     assert -log_prob(network, COPIES[300:]).mean().item() < 1.0
     with pytest.raises(DataError, match="masks='unlimited'"):
         train(Network(6, Connectivities(6, (20,), masks=4)), rows, COPIES)
@@ -282,7 +288,7 @@ def test_rows_with_holes_are_learned_from() -> None:
 
 def test_without_validation_rows_the_last_weights_are_kept() -> None:
     network = Network(6, Connectivities(6, (20,)))
-    history = train(network, COPIES, None, Recipe(max_epochs=2))
+    history = train(network, COPIES, None, TrainingConfig(max_epochs=2))
     assert len(history) == 2
     assert math.isnan(history[-1].valid_nll)
 
@@ -300,15 +306,15 @@ def test_without_validation_rows_the_last_weights_are_kept() -> None:
         ({"optimizer": "sgd", "epsilon": 0.5}, "'epsilon' is nothing that sgd has"),
     ],
 )
-def test_a_recipe_is_checked(wrong, message) -> None:
+def test_config_is_checked(wrong, message) -> None:
     with pytest.raises(ValueError, match=message):
-        train(Network(6, Connectivities(6, (5,))), COPIES, COPIES, Recipe(**wrong))
+        train(Network(6, Connectivities(6, (5,))), COPIES, COPIES, TrainingConfig(**wrong))
 
 
 @pytest.mark.parametrize(("optimizer", "root"), [("adamw", True), ("adam", True), ("adadelta", False), ("sgd", False)])
 def test_conditioning_weights_learn_more_slowly_by_the_adams(optimizer, root) -> None:
     network = Network(6, Connectivities(6, (16, 25), masks=None), conditioning=True)
-    trainer = Trainer(network, COPIES, None, Recipe(optimizer=optimizer, learning_rate=0.1, max_epochs=1))
+    trainer = Trainer(network, COPIES, None, TrainingConfig(optimizer=optimizer, learning_rate=0.1, max_epochs=1))
     rates = {id(weight): group["lr"] for group in trainer.optimizer.param_groups for weight in group["params"]}
     found = {name: rates[id(weight)] for name, weight in network.named_parameters()}
     slower = {"U1": 6**0.5, "U2": 4, "U3": 5} if root else {}

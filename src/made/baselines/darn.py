@@ -43,7 +43,7 @@ from made.baselines.learning import Report, learn, one_thread, shares, updates_o
 from made.baselines.pair import flip, many, states
 from made.baselines.protocol import Floats, LogProb
 from made.baselines.rows import asked, learned, whole
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 
 __all__ = ["DARN", "DARNNetwork"]
 
@@ -209,7 +209,7 @@ class DARN:
         draws: S, how many draws estimate the likelihood of a row.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the bound of validation rows and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.Recipe`.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`.
 
     Attributes:
         network_: the parameters.
@@ -253,8 +253,8 @@ class DARN:
         """Learn by the bound, and keep the epoch whose bound is best on other rows."""
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         network, rows = DARNNetwork(shares(x), self.hidden_size, noise=self.noise, seed=self.seed), many(x)
-        recipe, update = Recipe(**self.training, max_seconds=seconds, seed=self.seed), count()
-        waiting = self.wait * updates_of(recipe, rows)
+        config, update = TrainingConfig(**self.training, max_seconds=seconds, seed=self.seed), count()
+        waiting = self.wait * updates_of(config, rows)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             weights, alone = network.weights(generator), next(update) < waiting
@@ -267,7 +267,7 @@ class DARN:
                 parts = [network.log_weights(some, VALIDATION_DRAWS, generator) for some in y.split(ROWS_AT_A_TIME)]
             return float(torch.cat(parts, dim=1).mean())
 
-        self.best_epoch_, self.epochs = learn(network, rows, loss, score, recipe, self.report)
+        self.best_epoch_, self.epochs = learn(network, rows, loss, score, config, self.report)
         self.network_, self.columns_ = network, x.shape[1]
         D, K = self.columns_, self.hidden_size
         self.size = D * (D + 1) // 2 + K * (K + 1) // 2 + 2 * D * K + K

@@ -42,7 +42,7 @@ from made.baselines.pair import (
 from made.baselines.protocol import LogProb
 from made.baselines.rbm import RBM
 from made.baselines.rows import asked, learned, whole
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 
 __all__ = ["DBM", "bound", "mean_field"]
 
@@ -65,7 +65,7 @@ class DBM:
         report: called after each epoch, of the RBM and of both layers, with its number, what is known of the likelihood
             of validation rows, and the seconds.
         together: what is to differ in training once both layers learn: a lower rate, if the RBM has learned for long.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.Recipe`.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`.
 
     Attributes:
         pair_: of (x, h^2), (D + K2), and h^1.
@@ -111,7 +111,7 @@ class DBM:
             "max_epochs": max(self.training["max_epochs"] - epochs, 1),
             "max_seconds": None if seconds is None else (1 - self.pretraining) * seconds,
         }
-        recipe = Recipe(**(self.training | left | self.together), seed=self.seed)
+        config = TrainingConfig(**(self.training | left | self.together), seed=self.seed)
         lower = RBM(first, steps=self.steps, chains=2, temperatures=2, seed=self.seed, report=self.report, **below)
         lower.fit(train, valid, seconds=None if seconds is None else self.pretraining * seconds)
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
@@ -132,7 +132,7 @@ class DBM:
             return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).most
 
         start, before = network.fixed(), score()
-        self.best_epoch_, self.epochs = learn(network, many(x), loss, score, recipe, self.report)
+        self.best_epoch_, self.epochs = learn(network, many(x), loss, score, config, self.report)
         self.pair_, self.epochs = network.fixed() if score() > before else start, lower.epochs + self.epochs
         self.size = sum(weight.numel() for weight in self.pair_)
         self.constant_ = log_partition(

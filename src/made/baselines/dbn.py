@@ -29,7 +29,7 @@ from made.baselines.pair import CHECK, DRAWING, Chains, Constant, PairNetwork, c
 from made.baselines.protocol import LogProb
 from made.baselines.rbm import RBM
 from made.baselines.rows import asked, learned, whole
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 
 __all__ = ["DBN"]
 
@@ -86,7 +86,7 @@ class DBN:
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
         """Learn from the bottom up, each time keeping the epoch that is best on other rows."""
-        recipe = Recipe(
+        config = TrainingConfig(
             **(RBM.TRAINING | self.training | self.upper),
             max_seconds=None if seconds is None else (1 - LOWER_SHARE) * seconds,
             seed=self.seed,
@@ -117,7 +117,7 @@ class DBN:
             return float(self._bound(y, 1)[0].mean()) - constant(**CHECK, seed=self.seed).most
 
         start, before = network.fixed(), score()
-        self.best_epoch_, epochs = learn(network, many(x), loss, score, recipe, self.report)
+        self.best_epoch_, epochs = learn(network, many(x), loss, score, config, self.report)
         self.pair_, self.epochs = network.fixed() if score() > before else start, lower.epochs + epochs
         self.size = lower.size + sum(weight.numel() for weight in self.pair_)
         self.constant_ = constant(chains=self.chains, temperatures=self.temperatures, seed=self.seed + 1)

@@ -34,7 +34,7 @@ from made.baselines.nade import ROWS_AT_A_TIME, by_columns
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.columns.discrete import LEAST_DEVIATION
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 
 __all__ = ["EoNADE", "OrderlessNetwork", "agnostic_loss", "random_parts"]
 
@@ -173,8 +173,8 @@ class EoNADE:
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows over all
             orderings, as far as a few random parts of them tell, and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`config.Recipe`: learning_rate, schedule,
-            weight_decay, clip, average, batch_size, max_epochs, patience.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`: learning_rate,
+            schedule, weight_decay, clip, average, batch_size, max_epochs, patience.
 
     Attributes:
         network_: the parameters.
@@ -239,8 +239,8 @@ class EoNADE:
                 total = sum((weight * agnostic_loss(network, rows, given)).sum().item() for rows, given, weight in each)
             return -float(total) / len(y)
 
-        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
-        self.best_epoch_, self.epochs = learn(network, x, loss, score, recipe, self.report)
+        config = TrainingConfig(**self.training, max_seconds=seconds, seed=self.seed)
+        self.best_epoch_, self.epochs = learn(network, x, loss, score, config, self.report)
         self.network_, self.columns_ = network, x.shape[1]
         self.size = sum(weight.numel() for weight in network.parameters())
         return self

@@ -1,7 +1,7 @@
 """How a network of a baseline learns: small batches, AdamW, averaged weights, and the best of all epochs.
 
 The engine has a loop of its own (:mod:`trainer`), which can be stopped anywhere and go on with the same bits.
-This one is for other networks, and only as long as it has to be; the recipe is the same.
+This one is for other networks, and only as long as it has to be; the config is the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from made.errors import Diverged
-from made.training.config import Recipe, learning_rate_at, make_optimizer
+from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.trainer import SMALL
 
 __all__ = ["Report", "learn", "one_thread", "repeated", "shares", "updates_of"]
@@ -35,9 +35,9 @@ def repeated(x: Tensor, least: int) -> Tensor:
     return x.repeat(math.ceil(least / len(x)), 1)
 
 
-def updates_of(recipe: Recipe, rows: Tensor) -> int:
+def updates_of(config: TrainingConfig, rows: Tensor) -> int:
     """How many updates a run has at the most."""
-    return recipe.max_epochs * math.ceil(len(rows) / recipe.batch_size)
+    return config.max_epochs * math.ceil(len(rows) / config.batch_size)
 
 
 @contextmanager
@@ -56,13 +56,13 @@ def learn(
     rows: Tensor,
     loss: Callable[[Tensor, torch.Generator], Tensor],
     score: Callable[[], float],
-    recipe: Recipe,
+    config: TrainingConfig,
     report: Report | None = None,
     slower: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[int, int]:
     """Give a network the weights that are best on validation rows.
 
-    Its biases, parameters whose names begin with b or c, are not decayed. With ``recipe.max_seconds``, the time is
+    Its biases, parameters whose names begin with b or c, are not decayed. With ``config.max_seconds``, the time is
     looked at after each update, and the schedule of the learning rate comes to its end with the time.
 
     Arguments:
@@ -70,15 +70,15 @@ def learn(
         rows: the rows to learn from.
         loss: of some of the rows, with a source of randomness.
         score: the mean log-likelihood of validation rows, which are not looked at here.
-        recipe: how to learn.
+        config: how to learn.
         report: told after each epoch.
         slower: what the learning rate of some parameters is divided by.
 
     Returns:
         The number of the best epoch, from 0, and how many there were.
     """
-    with one_thread(sum(weight.numel() for weight in network.parameters()) * recipe.batch_size <= SMALL):
-        return _learn(network, rows, loss, score, recipe, report, slower)
+    with one_thread(sum(weight.numel() for weight in network.parameters()) * config.batch_size <= SMALL):
+        return _learn(network, rows, loss, score, config, report, slower)
 
 
 def _learn(
@@ -86,37 +86,37 @@ def _learn(
     rows: Tensor,
     loss: Callable[[Tensor, torch.Generator], Tensor],
     score: Callable[[], float],
-    recipe: Recipe,
+    config: TrainingConfig,
     report: Report | None,
     slower: Mapping[str, float],
 ) -> tuple[int, int]:
-    begin, limit = time.perf_counter(), recipe.max_seconds or math.inf
-    generator = torch.Generator().manual_seed(recipe.seed)
+    begin, limit = time.perf_counter(), config.max_seconds or math.inf
+    generator = torch.Generator().manual_seed(config.seed)
     parameters = dict(network.named_parameters())
     weights: list[Tensor] = list(parameters.values())
     optimizer = make_optimizer(
-        parameters, recipe.optimizer, recipe.learning_rate, recipe.epsilon, recipe.momentum, recipe.weight_decay, slower
+        parameters, config.optimizer, config.learning_rate, config.epsilon, config.momentum, config.weight_decay, slower
     )
     average = [weight.detach().clone() for weight in weights]
     best, best_epoch, best_score, waited, update, epoch = average, 0, -math.inf, 0, 0, -1
-    per_epoch, updates = math.ceil(len(rows) / recipe.batch_size), updates_of(recipe, rows)
-    for epoch in range(recipe.max_epochs):
+    per_epoch, updates = math.ceil(len(rows) / config.batch_size), updates_of(config, rows)
+    for epoch in range(config.max_epochs):
         network.train()
-        for batch in torch.randperm(len(rows), generator=generator).split(recipe.batch_size):
+        for batch in torch.randperm(len(rows), generator=generator).split(config.batch_size):
             share = max(update / updates, (time.perf_counter() - begin) / limit)
             if share >= 1:
                 break
             for group in optimizer.param_groups:
-                group["lr"] = group["initial_lr"] * learning_rate_at(recipe.schedule, share, update / per_epoch)
+                group["lr"] = group["initial_lr"] * learning_rate_at(config.schedule, share, update / per_epoch)
             optimizer.zero_grad()
             value = loss(rows[batch], generator)
             value.backward()
-            norm = nn.utils.clip_grad_norm_(weights, recipe.clip or math.inf)
+            norm = nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
             if not (math.isfinite(value.item()) and math.isfinite(norm.item())):
                 raise Diverged(f"update {update} (epoch {epoch}): not finite. Remedy: a lower 'learning_rate'.")
             optimizer.step()
             update += 1
-            decay = min(recipe.average or 0.0, update / (9 + update))  # what it began with is soon forgotten
+            decay = min(config.average or 0.0, update / (9 + update))  # what it began with is soon forgotten
             torch._foreach_lerp_(average, [weight.detach() for weight in weights], 1 - decay)
         network.eval()
         own = [weight.detach().clone() for weight in weights]
@@ -129,7 +129,7 @@ def _learn(
         seconds = time.perf_counter() - begin
         if report is not None:
             report(epoch, found, seconds)
-        if waited >= recipe.patience or seconds >= limit:
+        if waited >= config.patience or seconds >= limit:
             break
     _put(weights, best)
     network.eval()

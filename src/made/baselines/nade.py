@@ -25,7 +25,7 @@ from made.baselines.learning import Report, learn, one_thread, shares
 from made.baselines.protocol import LogProb
 from made.baselines.rows import asked, learned, whole
 from made.baselines.states import ACTIVATIONS, logits_by_states
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 
 __all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "by_columns"]
 
@@ -144,8 +144,8 @@ class NADE:
         input_dropout: the same of an input.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows, and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`config.Recipe`: learning_rate, schedule,
-            weight_decay, clip, average, batch_size, max_epochs, patience.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`: learning_rate,
+            schedule, weight_decay, clip, average, batch_size, max_epochs, patience.
 
     Attributes:
         network_: the parameters.
@@ -199,9 +199,9 @@ class NADE:
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             return F.binary_cross_entropy_with_logits(network(batch, generator), batch, reduction="sum") / len(batch)
 
-        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
+        config = TrainingConfig(**self.training, max_seconds=seconds, seed=self.seed)
         self.best_epoch_, self.epochs = learn(
-            network, x, loss, lambda: _log_prob(network, y).mean().item(), recipe, self.report
+            network, x, loss, lambda: _log_prob(network, y).mean().item(), config, self.report
         )
         return self
 

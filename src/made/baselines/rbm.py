@@ -22,7 +22,7 @@ from made.baselines.learning import Report, learn, shares, updates_of
 from made.baselines.pair import CHECK, DRAWING, Chains, PairNetwork, contrast, draw, log_partition, many
 from made.baselines.protocol import Kind, LogProb
 from made.baselines.rows import asked, learned, whole
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 
 __all__ = ["RBM"]
 
@@ -40,7 +40,7 @@ class RBM:
         temperatures: how many distributions they come through.
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.Recipe`.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`.
 
     Attributes:
         pair_: W (D, K), a (D) and b (K).
@@ -87,8 +87,8 @@ class RBM:
         x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
         self.columns_, self.base_ = x.shape[1], shares(x).logit()
         network, rows = PairNetwork(shares(x), self.hidden_size, seed=self.seed), many(x)
-        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
-        chains = Chains(self.steps, self.persistent, growth=updates_of(recipe, rows) if self.growing else 0)
+        config = TrainingConfig(**self.training, max_seconds=seconds, seed=self.seed)
+        chains = Chains(self.steps, self.persistent, growth=updates_of(config, rows) if self.growing else 0)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             pair = network.pair()
@@ -98,7 +98,7 @@ class RBM:
             pair = network.fixed()
             return float(pair.log_sum(y).mean()) - log_partition(pair, self.base_, **CHECK, seed=self.seed).most
 
-        self.best_epoch_, self.epochs = learn(network, rows, loss, score, recipe, self.report)
+        self.best_epoch_, self.epochs = learn(network, rows, loss, score, config, self.report)
         self.pair_ = network.fixed()
         self.size = sum(weight.numel() for weight in self.pair_)
         self.constant_ = log_partition(

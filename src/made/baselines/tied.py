@@ -38,7 +38,7 @@ from made.baselines.rows import asked, at_least, learned, whole
 from made.baselines.states import BLOCK, logits_by_states
 from made.columns.discrete import LEAST_DEVIATION
 from made.errors import DataError
-from made.training.config import Recipe
+from made.training.config import TrainingConfig
 
 __all__ = ["TiedMADE", "TiedNetwork", "walk"]
 
@@ -186,8 +186,8 @@ class TiedMADE:
         seed: the seed of everything that is random.
         report: called after each epoch with its number, the mean log-likelihood of validation rows, as far as a few of
             the orderings tell, and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`config.Recipe`: learning_rate, schedule,
-            weight_decay, clip, average, batch_size, max_epochs, patience.
+        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`: learning_rate,
+            schedule, weight_decay, clip, average, batch_size, max_epochs, patience.
 
     Attributes:
         network_: the parameters.
@@ -252,10 +252,10 @@ class TiedMADE:
             logits = network.in_ordering(seen, ordering, generator, directions)
             return F.binary_cross_entropy_with_logits(logits, seen[:, ordering], reduction="sum") / len(batch)
 
-        recipe = Recipe(**self.training, max_seconds=seconds, seed=self.seed)
+        config = TrainingConfig(**self.training, max_seconds=seconds, seed=self.seed)
         slower = {} if network.U is None else {"U": len(first) ** 0.5}  # see made.network.Network.slower
         self.best_epoch_, self.epochs = learn(
-            network, x, loss, lambda: self._mean(y, self.places_[:JUDGES]).mean().item(), recipe, self.report, slower
+            network, x, loss, lambda: self._mean(y, self.places_[:JUDGES]).mean().item(), config, self.report, slower
         )
         self.columns_ = len(first)
         return self

@@ -98,7 +98,7 @@ class Run:
 
                 trainer.run(keep=keep, report=report, tick=shown.tick)
             # More epochs can follow only if it was not patience that ended these.
-            state = trainer.snapshot().copy() if trainer.state.waited < trainer.recipe.patience else None
+            state = trainer.snapshot().copy() if trainer.state.waited < trainer.config.patience else None
             nll = trainer.choose()
         except Diverged:
             self._end(None, finished=False)

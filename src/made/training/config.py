@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-__all__ = ["OPEN_ENDED", "Recipe", "learning_rate_at", "make_optimizer"]
+__all__ = ["OPEN_ENDED", "TrainingConfig", "learning_rate_at", "make_optimizer"]
 
 # Of each: the class, its learning rate, its epsilon, and what its momentum is called.
 OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
@@ -36,7 +36,7 @@ OPEN_ENDED = ("constant", "falling")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingConfig:
     """How to train.
 
     Arguments:

@@ -31,7 +31,7 @@ class Bar(Silent):
 
     def __init__(self, progress: Any, trainer: Trainer) -> None:
         self.progress, self.per_epoch = progress, trainer.updates_per_epoch
-        self.epochs = trainer.recipe.max_epochs
+        self.epochs = trainer.config.max_epochs
         total = self.epochs * self.per_epoch
         self.task = progress.add_task(f"epoch 0/{self.epochs}", total=total, completed=trainer.state.update, nll="")
 

@@ -30,7 +30,7 @@ from made.network.connectivity import Connectivity
 from made.network.masked import Network
 from made.queries.evidence import Question
 from made.queries.likelihood import check_segments, log_likelihood, log_prob, ways
-from made.training.config import Recipe, learning_rate_at, make_optimizer
+from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.state import FINALISTS, Epoch, State
 
 __all__ = ["Trainer", "train"]
@@ -40,13 +40,13 @@ LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
 
 
 class Trainer:
-    """A run of training: a network, rows, a recipe, and how far it has come.
+    """A run of training: a network, rows, a config, and how far it has come.
 
     Arguments:
         network: the network, which ends with the weights of its best epoch.
         rows: the rows to train on; an any-order model also learns from rows with holes.
         valid: the rows that choose the epoch; without any, the last epoch's weights are kept.
-        recipe: how to train.
+        config: how to train.
         state: where to go on; the start unless told.
     """
 
@@ -55,13 +55,15 @@ class Trainer:
         network: Network,
         rows: Rows | Question,
         valid: Rows | Question | None,
-        recipe: Recipe,
+        config: TrainingConfig,
         state: State | None = None,
     ) -> None:
-        check_segments(network, recipe.segments)
-        if (recipe.whole_rows > 0) != (network.connectivities.whole_rows > 0):
-            raise ValueError("'whole_rows' is a share of the recipe where the connectivities have it, and 0 elsewhere.")
-        self.network, self.recipe = network, recipe
+        check_segments(network, config.segments)
+        if (config.whole_rows > 0) != (network.connectivities.whole_rows > 0):
+            raise ValueError(
+                "'whole_rows' should be above 0 in the training config if and only if it is in the connectivities."
+            )
+        self.network, self.config = network, config
         self.data = Question.ask(network, rows)
         self.valid = None if valid is None else Question.ask(network, valid)
         for name, question in (("rows", self.data), ("valid", self.valid)):
@@ -79,14 +81,14 @@ class Trainer:
         self.parameters = dict(network.named_parameters())
         self.optimizer = make_optimizer(
             self.parameters,
-            recipe.optimizer,
-            recipe.learning_rate,
-            recipe.epsilon,
-            recipe.momentum,
-            recipe.weight_decay,
+            config.optimizer,
+            config.learning_rate,
+            config.epsilon,
+            config.momentum,
+            config.weight_decay,
             network.slower(),
         )
-        self.average = self._copy() if recipe.average else None
+        self.average = self._copy() if config.average else None
         self.best: list[dict[str, Tensor]] = []
         self.state = State()
         if state is not None:
@@ -98,19 +100,19 @@ class Trainer:
 
     @property
     def updates_per_epoch(self) -> int:
-        return -(-len(self.data) // self.recipe.batch_size)
+        return -(-len(self.data) // self.config.batch_size)
 
     @property
     def finished(self) -> bool:
         """Whether nothing is left to do."""
-        return self.share >= 1 or self.state.waited >= self.recipe.patience
+        return self.share >= 1 or self.state.waited >= self.config.patience
 
     @property
     def share(self) -> float:
         """How much of a run is behind it, of its updates, or of its time up to the last epoch's end."""
-        updates = self.recipe.max_epochs * self.updates_per_epoch
+        updates = self.config.max_epochs * self.updates_per_epoch
         share = self.state.update / updates if updates else 1.0
-        history, most = self.state.history, self.recipe.max_seconds
+        history, most = self.state.history, self.config.max_seconds
         return share if most is None or not history else max(share, history[-1].seconds / most)
 
     def run(
@@ -158,7 +160,7 @@ class Trainer:
     def _threads(self) -> Iterator[None]:
         """One thread for a small network: where other programs run, several wait for each other most of the time."""
         before = torch.get_num_threads()
-        if sum(weight.numel() for weight in self.parameters.values()) * self.recipe.batch_size <= SMALL:
+        if sum(weight.numel() for weight in self.parameters.values()) * self.config.batch_size <= SMALL:
             torch.set_num_threads(1)
         try:
             yield
@@ -175,11 +177,11 @@ class Trainer:
         if self.valid is None or not self.best:
             if self.average is not None:
                 self._load(self.average)
-            return self._validate(self.recipe.evaluation_masks)
+            return self._validate(self.config.evaluation_masks)
         scores = []
         for weights in self.best:
             self._load(weights)
-            scores.append(self._validate(self.recipe.evaluation_masks))
+            scores.append(self._validate(self.config.evaluation_masks))
         self.chosen = int(np.argmin(scores))
         self._load(self.best[self.chosen])
         return scores[self.chosen]
@@ -239,37 +241,37 @@ class Trainer:
 
     def _words(self, *words: int) -> int:
         """63 random bits, a function of the seed and of these numbers."""
-        return int(np.random.Philox(key=self.recipe.seed, counter=[0, 0, *words]).random_raw() >> 1)
+        return int(np.random.Philox(key=self.config.seed, counter=[0, 0, *words]).random_raw() >> 1)
 
     def _order(self, epoch: int) -> Tensor:
         """The order of the rows in an epoch."""
         if getattr(self, "_epoch", None) != epoch:
-            bits = np.random.Philox(key=self.recipe.seed, counter=[0, 0, epoch, 1]).random_raw(len(self.data))
+            bits = np.random.Philox(key=self.config.seed, counter=[0, 0, epoch, 1]).random_raw(len(self.data))
             self._epoch, self._rows = epoch, torch.from_numpy(np.argsort(bits, kind="stable"))
             self._rows = self._rows.to(self.data.values.device)
         return self._rows
 
     def _update(self) -> None:
-        recipe, family, update = self.recipe, self.network.connectivities, self.state.update
+        config, family, update = self.config, self.network.connectivities, self.state.update
         epoch, position = divmod(update, self.updates_per_epoch)
-        batch = self._order(epoch)[position * recipe.batch_size : (position + 1) * recipe.batch_size]
+        batch = self._order(epoch)[position * config.batch_size : (position + 1) * config.batch_size]
         generator = torch.Generator(self.data.values.device).manual_seed(self._words(update, 2))
         asked, whole = self.data[batch], True
-        seen = epoch * len(self.data) + position * recipe.batch_size
-        mask: int | Connectivity | range = update if recipe.mask_for == "update" else range(seen, seen + len(batch))
+        seen = epoch * len(self.data) + position * config.batch_size
+        mask: int | Connectivity | range = update if config.mask_for == "update" else range(seen, seen + len(batch))
         weight: Tensor | float = 1.0
         # With a segment for each column, no unit is masked when part of a row is asked for, and all updates but those
         # for whole rows are of that kind.
-        masked = recipe.segments < len(self.network.columns)
-        if self._words(update, 6) < recipe.whole_rows * 2**63:
+        masked = config.segments < len(self.network.columns)
+        if self._words(update, 6) < config.whole_rows * 2**63:
             mask = self._words(update, 7) % family.whole_rows
-        elif family.any_order and masked and self._words(update, 3) < recipe.questions * 2**63:
+        elif family.any_order and masked and self._words(update, 3) < config.questions * 2**63:
             asked, whole = _ask_at_random(asked, generator), False
-            mask = family.draw(update if recipe.mask_for == "update" else seen, lowest=0)
-        elif recipe.segments > 1:
+            mask = family.draw(update if config.mask_for == "update" else seen, lowest=0)
+        elif config.segments > 1:
             asked, weight = _give_at_random(asked, generator)
             mask = family.blind()
-        rate = learning_rate_at(recipe.schedule, self.share, update / self.updates_per_epoch)
+        rate = learning_rate_at(config.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"] * rate
         self.optimizer.zero_grad()
@@ -280,11 +282,11 @@ class Trainer:
         norm = get_total_norm(gradients)
         if not math.isfinite(value) or not math.isfinite(norm.item()):
             raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
-        if recipe.clip is not None:
-            clip_grads_with_norm_(list(self.parameters.values()), recipe.clip, norm)
+        if config.clip is not None:
+            clip_grads_with_norm_(list(self.parameters.values()), config.clip, norm)
         self.optimizer.step()
-        if self.average is not None and recipe.average:
-            decay = min(recipe.average, (1 + update) / (10 + update))
+        if self.average is not None and config.average:
+            decay = min(config.average, (1 + update) / (10 + update))
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.values()), list(self.parameters.values()), 1 - decay)
         self.state.update += 1
@@ -298,7 +300,7 @@ class Trainer:
         own = self._copy() if self.average is not None else None
         if self.average is not None:
             self._load(self.average)
-        nll = self._validate(self.recipe.validation_masks, quick=True)
+        nll = self._validate(self.config.validation_masks, quick=True)
         if self.valid is not None:
             if not math.isfinite(nll):
                 raise self._diverged("the likelihood of the validation rows")
@@ -330,11 +332,11 @@ class Trainer:
         """
         if self.valid is None:
             return math.nan
-        family, recipe = self.network.connectivities, self.recipe
+        family, config = self.network.connectivities, self.config
         most = masks if family.masks is None else family.masks
         numbers = [0] if family.single else range(min(masks, most) if quick else most)
         total = 0.0
-        for rows, some, segments in ways(self.network, self.valid, numbers, recipe.segments):
+        for rows, some, segments in ways(self.network, self.valid, numbers, config.segments):
             if segments > 1 and quick:
                 total += self._mean_of_orderings(self.valid[rows], masks)
             else:
@@ -358,7 +360,7 @@ class Trainer:
     def _by_few(self) -> bool:
         """Whether an epoch is judged by fewer masks than the model has."""
         family = self.network.connectivities
-        return not family.single and (family.masks is None or family.masks > self.recipe.validation_masks)
+        return not family.single and (family.masks is None or family.masks > self.config.validation_masks)
 
     def _diverged(self, what: str) -> Diverged:
         """The error, after the last good weights were put back."""
@@ -382,7 +384,7 @@ def train(
     network: Network,
     rows: Rows | Question,
     valid: Rows | Question | None,
-    recipe: Recipe | None = None,
+    config: TrainingConfig | None = None,
     *,
     report: Callable[[Epoch], None] = lambda epoch: None,
 ) -> list[Epoch]:
@@ -392,11 +394,11 @@ def train(
         >>> from made import Connectivities, Network
         >>> rows = torch.randint(2, (100, 1)).float().expand(-1, 3)
         >>> network = Network(3, Connectivities(3, (16,)))
-        >>> history = train(network, rows[:80], rows[80:], Recipe(max_epochs=5))
+        >>> history = train(network, rows[:80], rows[80:], TrainingConfig(max_epochs=5))
         >>> len(history)
         5
     """
-    trainer = Trainer(network, rows, valid, Recipe() if recipe is None else recipe)
+    trainer = Trainer(network, rows, valid, TrainingConfig() if config is None else config)
     history = trainer.run(report=report)
     trainer.choose()
     return history
