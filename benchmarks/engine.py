@@ -27,7 +27,7 @@ from rich.progress import Progress
 from benchmarks import peers
 from made import Connectivities, Network, log_likelihood, log_prob, sample
 from made.paper import table_complexity
-from made.queries.evidence import Question
+from made.queries.evidence import Evidence
 
 ROOT = Path(__file__).parent.parent
 COLUMNS, ROWS, THREADS = 784, 100, 2
@@ -142,7 +142,7 @@ def run(case: Case) -> dict[str, Any]:
         return -peers.log_prob(other, rows).mean()
 
     if case.work == "training step":
-        checked = Question.ask(network, rows)  # as training does it: once, not in every step
+        checked = Evidence.of(network, rows)  # as training does it: once, not in every step
         work = {"made": stepper(network, lambda t: -log_likelihood(network, checked, t).mean())}
         for name, other in others.items():
             work[name] = stepper(other, lambda t, other=other: peer_loss(other, t))

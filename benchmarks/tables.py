@@ -38,7 +38,7 @@ from made import MADE
 from made.io.files import atomic
 from made.paper.record import source
 from made.paper.table_complexity import machine
-from made.queries.evidence import Question
+from made.queries.evidence import Evidence
 from made.report.column import kolmogorov_smirnov
 from made.report.dependence import binned, cramers_v
 
@@ -299,7 +299,7 @@ def likelihood(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, f
 def independent(model: MADE, train: Frame, test: Frame) -> float:
     """Mean log-likelihood of test rows if no column depended on another: of the same kinds, each fitted by itself."""
     schema, network, total = model.model_.schema, model.model_.network, 0.0
-    learned, asked = (Question.ask(network, schema.encode(schema.table(each))) for each in (train, test))
+    learned, asked = (Evidence.of(network, schema.encode(schema.table(each))) for each in (train, test))
     seen, tested = (
         torch.ones_like(each.values, dtype=torch.bool) if each.observed is None else each.observed
         for each in (learned, asked)

@@ -39,8 +39,9 @@ from made.network.connectivity import Connectivities
 from made.network.limits import has_direct
 from made.parameters import PARAMETERS
 from made.queries.batches import blocks, counted_from
-from made.queries.conditional import Ensemble, forecast, predictions
-from made.queries.evidence import Question
+from made.queries.conditional import forecast, predictions
+from made.queries.ensemble import Ensemble
+from made.queries.evidence import Evidence
 from made.queries.imputation import draw, fill, uncertainty
 from made.queries.likelihood import log_conditionals, log_prob, passes, ways
 from made.tables.schema import Kinds, Schema, dropped
@@ -342,7 +343,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         network = config.network().to(self.device)
         try:
             if self.bias == "independent" and state is None:
-                rows = Question.ask(network, codes)
+                rows = Evidence.of(network, codes)
                 network.start_independent(rows.values, rows.observed)
             trainer = Trainer(network, codes, valid, self._training_config(config), state)
         except DataError:
@@ -388,10 +389,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         named = [given] if isinstance(given, (str, numbers.Integral)) else given
         flags = None if given is None else np.isin(np.arange(codes.shape[1]), [self._place(c) for c in named])
         network = self.model_.network
-        question, answers = Question.ask(network, codes, flags), []
+        evidence, answers = Evidence.of(network, codes, flags), []
         for block in blocks(len(codes)):
             with counted_from(block.start):
-                answers.append(log_prob(network, question[block], masks=self._masks(), segments=self._segments()))
+                answers.append(log_prob(network, evidence[block], masks=self._masks(), segments=self._segments()))
         return torch.cat(answers).cpu().numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -624,9 +625,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         every = network.connectivities.numbers(self._masks())
         with torch.no_grad():
             for block in blocks(len(codes)):
-                question = Question.ask(network, codes[block])
-                for rows, masks, cut in ways(network, question, every, self._segments()):
-                    part, index = question[rows], block.start + rows.cpu().numpy()
+                evidence = Evidence.of(network, codes[block])
+                for rows, masks, cut in ways(network, evidence, every, self._segments()):
+                    part, index = evidence[rows], block.start + rows.cpu().numpy()
                     for connectivity, flags in (one for number in masks for one in passes(network, number, None, cut)):
                         factors = log_conditionals(network, part, connectivity).cpu().numpy() / len(masks)
                         total[index] -= factors if flags is None else np.where(flags, factors, 0)

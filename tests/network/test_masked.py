@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 
 from made import Binary, Categorical, Columns, Connectivities, Connectivity, Network, log_conditionals, log_prob
-from made.network.layout import SortedPlan
+from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS
 from oracle import Dense, networks, randomize, worlds
 
@@ -19,14 +19,16 @@ def jacobian(network: Network, number: int) -> torch.Tensor:
     """d output_d / d x_d', over columns, at a random point: through the plain and through the sorted pass."""
     jacobians = []
     for packed in (False, True):
-        plan = network.plan(number, packed=packed)
-        values = plan.arrange(torch.rand(1, len(network.columns), dtype=torch.float64))
+        layout = network.layout(number, packed=packed)
+        values = layout.arrange(torch.rand(1, len(network.columns), dtype=torch.float64))
 
-        def outputs(point: torch.Tensor, plan=plan) -> torch.Tensor:
-            return network.run(plan, point).squeeze(0)
+        def outputs(point: torch.Tensor, layout=layout) -> torch.Tensor:
+            return network.run(layout, point).squeeze(0)
 
         jacobians.append(torch.autograd.functional.jacobian(outputs, values).squeeze(1))
-        order = torch.argsort(torch.from_numpy(plan.connectivity.ordering)) if isinstance(plan, SortedPlan) else None
+        order = (
+            torch.argsort(torch.from_numpy(layout.connectivity.ordering)) if isinstance(layout, SortedLayout) else None
+        )
         if order is not None:
             full = torch.empty_like(jacobians[-1])
             full[order[:, None], order] = jacobians[-1]
@@ -101,10 +103,10 @@ def test_gradient_is_that_of_algorithm_1(masks, sizes) -> None:
         assert log_p.exp().item() == pytest.approx(p, rel=1e-12)
         for name, expected in gradients.items():
             gradient = network.get_parameter(name).grad
-            plan = network.plan(number)
-            if isinstance(plan, SortedPlan) and name in network.matrices:
+            layout = network.layout(number)
+            if isinstance(layout, SortedLayout) and name in network.matrices:
                 # what is stored beside the corners' connections gets no gradient at all
-                gradient = plan.stairs(network.matrices[name]).unpack(gradient)
+                gradient = layout.stairs(network.matrices[name]).unpack(gradient)
             assert torch.allclose(gradient, expected, rtol=0, atol=1e-12), name
 
 
@@ -256,8 +258,8 @@ def test_dtype_and_device_follow_the_network() -> None:
     assert log_prob(network.double(), rows).dtype == torch.float64
     assert log_prob(network.float(), rows).dtype == torch.float32
     on_meta = Network(5, Connectivities(5, (8,), masks=2)).to("meta")
-    plan = on_meta.plan(0)
-    assert on_meta.run(plan, torch.zeros(4, 5, device="meta")).device.type == "meta"
+    layout = on_meta.layout(0)
+    assert on_meta.run(layout, torch.zeros(4, 5, device="meta")).device.type == "meta"
 
 
 def test_evaluating_first_does_not_hinder_training() -> None:
@@ -322,10 +324,10 @@ def test_outputs_ignore_their_own_column_and_later_ones(network) -> None:
     for number in range(2):
         ordering = network.connectivities[number].ordering
         for packed in (False, True):
-            plan = network.plan(number, packed=packed)
+            layout = network.layout(number, packed=packed)
 
-            def outputs(values: torch.Tensor, plan=plan) -> torch.Tensor:
-                return plan.restore(network.run(plan, plan.arrange(values)), network.depth + 1)
+            def outputs(values: torch.Tensor, layout=layout) -> torch.Tensor:
+                return layout.restore(network.run(layout, layout.arrange(values)), network.depth + 1)
 
             found = torch.autograd.functional.jacobian(lambda row: outputs(row)[0], rows[:1]).squeeze(1)
             forbidden = ordering[network.columns.output_columns][:, None] <= ordering[None, :]

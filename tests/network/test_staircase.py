@@ -11,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from made.network.staircase import Memory, Sorted, Staircase, compared_product, cut_degrees, staircase_product
+from made.network.buffers import Buffers
+from made.network.staircase import Sorted, Staircase, compared_product, cut_degrees, staircase_product
 
 
 @st.composite
@@ -49,7 +50,7 @@ def test_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
     for leaf in leaves:
         leaf.grad = None
     degrees = [torch.from_numpy(each).double() for each in (before, after)]
-    y = compared_product(*leaves, *degrees, Memory())
+    y = compared_product(*leaves, *degrees, Buffers())
     (y * slope).sum().backward()
     assert torch.allclose(y, expected, rtol=0, atol=1e-12)
     for leaf, gradient in zip(leaves, gradients, strict=True):
@@ -59,7 +60,7 @@ def test_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
     stairs = Staircase(left, right)
     packed = stairs.pack(weight).requires_grad_()
     x, add = x[left.order].requires_grad_(), add[right.order].requires_grad_()
-    y = staircase_product(packed, x, add, stairs, Memory())
+    y = staircase_product(packed, x, add, stairs, Buffers())
     (y * slope[right.order]).sum().backward()
     assert torch.allclose(y, expected[right.order], rtol=0, atol=1e-12)
     assert torch.allclose(stairs.unpack(packed.grad), gradients[0], rtol=0, atol=1e-12)
@@ -94,7 +95,7 @@ def test_a_strip_at_a_time_equals_all_at_once() -> None:
     )
     degrees = [torch.from_numpy(each).double() for each in (before, after)]
     add = torch.zeros(900, 1, dtype=torch.float64)
-    y = compared_product(weight, x, add, *degrees, Memory())
+    y = compared_product(weight, x, add, *degrees, Buffers())
     assert torch.allclose(y, dense(weight, x, add, before, after), rtol=0, atol=1e-10)
     (gradient,) = torch.autograd.grad(y.sum(), weight)
     mask = torch.from_numpy(after[:, None] >= before[None, :])
@@ -109,46 +110,46 @@ def test_half_of_the_multiply_adds_are_skipped() -> None:
 
 
 def test_memory_is_used_again_only_when_nobody_holds_it() -> None:
-    memory, like = Memory(), torch.empty(0)
-    first = memory.empty(1000, 1000, like=like)
+    buffers, like = Buffers(), torch.empty(0)
+    first = buffers.empty(1000, 1000, like=like)
     first.fill_(1)
-    second = memory.empty(1000, 1000, like=like)
+    second = buffers.empty(1000, 1000, like=like)
     assert second.data_ptr() != first.data_ptr()
     address, view = first.data_ptr(), first.view(-1)[5:]
     del first
-    assert memory.empty(1000, 1000, like=like).data_ptr() != address  # a view still holds it
+    assert buffers.empty(1000, 1000, like=like).data_ptr() != address  # a view still holds it
     assert view.eq(1).all()
     del view
     gc.collect()
-    assert memory.empty(1000, 1000, like=like).data_ptr() == address
-    assert memory.empty(1000, 1000, like=like).data_ptr() % 64 == 0
+    assert buffers.empty(1000, 1000, like=like).data_ptr() == address
+    assert buffers.empty(1000, 1000, like=like).data_ptr() % 64 == 0
 
 
 def test_memory_is_bounded_and_not_copied() -> None:
-    memory = Memory(keep=2)
-    held = [memory.empty(2**15, like=torch.empty(0)) for _ in range(10)]
-    kept = sum(len(each) for each in memory._kept.values())
+    buffers = Buffers(keep=2)
+    held = [buffers.empty(2**15, like=torch.empty(0)) for _ in range(10)]
+    kept = sum(len(each) for each in buffers._kept.values())
     assert kept == 2
     assert len({each.data_ptr() for each in held}) == 10
-    assert not copy.deepcopy(memory)._kept
+    assert not copy.deepcopy(buffers)._kept
     for rows in range(100, 200):
-        memory.empty(rows, 1000, like=torch.empty(0))
-    assert len(memory._kept) <= 16
+        buffers.empty(rows, 1000, like=torch.empty(0))
+    assert len(buffers._kept) <= 16
 
 
 def test_gradients_of_two_passes_are_not_confused() -> None:
     """The gradient of one pass must survive the next, though its memory is used again when it may be."""
     before, after = np.arange(1, 301), np.arange(0, 300)
     cuts = cut_degrees(300, 300)
-    stairs, memory = Staircase(Sorted(before, cuts, torch.empty(0)), Sorted(after, cuts, torch.empty(0))), Memory()
+    stairs, buffers = Staircase(Sorted(before, cuts, torch.empty(0)), Sorted(after, cuts, torch.empty(0))), Buffers()
     packed = torch.randn(stairs.size, requires_grad=True)
     add = torch.zeros(300, 1)
 
     def gradient(x: torch.Tensor) -> torch.Tensor:
-        return torch.autograd.grad(staircase_product(packed, x, add, stairs, memory).sum(), packed)[0]
+        return torch.autograd.grad(staircase_product(packed, x, add, stairs, buffers).sum(), packed)[0]
 
     ones, twos = gradient(torch.ones(300, 1)), gradient(torch.full((300, 1), 2.0))
     assert torch.equal(2 * ones, twos)
-    staircase_product(packed, torch.ones(300, 1), add, stairs, memory).sum().backward()
-    staircase_product(packed, torch.ones(300, 1), add, stairs, memory).sum().backward()
+    staircase_product(packed, torch.ones(300, 1), add, stairs, buffers).sum().backward()
+    staircase_product(packed, torch.ones(300, 1), add, stairs, buffers).sum().backward()
     assert torch.equal(packed.grad, 2 * ones)

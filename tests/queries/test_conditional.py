@@ -8,7 +8,8 @@ import torch
 
 from made import Binary, Categorical, Columns, Connectivities, Network, Numeric, log_prob
 from made.errors import QuestionError
-from made.queries.conditional import Ensemble, forecast, predict
+from made.queries.conditional import forecast, predict
+from made.queries.ensemble import Ensemble
 
 NAN = float("nan")
 COLUMNS = Columns([Binary(signed=True), Categorical(3), Numeric(10, 2), Categorical(2)])

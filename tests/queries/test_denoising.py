@@ -10,7 +10,7 @@ import torch
 from made import MADE, Binary, Categorical, Columns, Connectivities, Network, log_prob
 from made.errors import QuestionError
 from made.model.denoising import Gibbs, denoise
-from made.queries.conditional import Ensemble
+from made.queries.ensemble import Ensemble
 from oracle import randomize, worlds
 
 NAN = np.nan

@@ -22,7 +22,7 @@ from made import (
     log_prob,
     mean_and_interval,
 )
-from made.queries.evidence import Question
+from made.queries.evidence import Evidence
 from made.queries.likelihood import arranged
 from oracle import Dense, networks, randomize, worlds
 
@@ -330,7 +330,7 @@ def test_one_mask_at_a_time_is_asked_only_what_it_allows() -> None:
         with pytest.raises(ValueError, match=r"row 1, .*Remedy"):
             function(network, [[0, 1, 0, 1], [NAN, 1, 0, 1]], [0, 1])
     with pytest.raises(ValueError, match="part of the question already"):
-        log_prob(network, Question.ask(network, rows), given=[0])
+        log_prob(network, Evidence.of(network, rows), given=[0])
 
 
 def test_columns_may_be_given_by_name_or_flags() -> None:

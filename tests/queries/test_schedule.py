@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from made import MADE, Columns, Connectivities, Connectivity, Network, log_prob, sample
 from made.ask.exact import probability
-from made.queries.evidence import Question, arrangements
+from made.queries.evidence import Evidence, arrangements
 from made.queries.likelihood import _log_means, log_conditionals, passes
 from made.queries.sampling import complete
 from made.training.config import TrainingConfig
@@ -53,8 +53,8 @@ def test_one_segment_for_each_column_is_eonade(network) -> None:
         factor = Dense(network, Connectivity(ordering, degrees)).log_factors(rows)[:, column]
         expected += factor
         before = torch.from_numpy(ordering < position).expand(rows.shape)
-        question = Question(rows, torch.from_numpy(ordering <= position).expand(rows.shape), before)
-        blind = log_conditionals(network, question, family.blind())[:, column]
+        evidence = Evidence(rows, torch.from_numpy(ordering <= position).expand(rows.shape), before)
+        blind = log_conditionals(network, evidence, family.blind())[:, column]
         assert torch.allclose(blind, factor, rtol=0, atol=1e-9)
     answer = log_prob(network, rows, masks=[1], segments=len(ordering))
     assert torch.allclose(answer, expected, rtol=0, atol=1e-9)
@@ -66,14 +66,14 @@ def test_passes_that_share_what_they_saw_equal_passes_of_their_own(network, data
     generator = torch.Generator().manual_seed(data.draw(st.integers(0, 100)))
     rows = worlds(network.columns)[torch.randint(len(worlds(network.columns)), (20,), generator=generator)]
     role = torch.randint(3, rows.shape, generator=generator)
-    question = Question.ask(network, torch.where(role == 2, NAN, rows), role == 1)
+    evidence = Evidence.of(network, torch.where(role == 2, NAN, rows), role == 1)
     width, masks = len(network.columns), [0, 1, 4]
     for asked_last in (True, False):
-        answer = log_prob(network, question, masks=masks, segments=width, asked_last=asked_last, batch_size=7)
-        for which, asked in arrangements(question, asked_last):
+        answer = log_prob(network, evidence, masks=masks, segments=width, asked_last=asked_last, batch_size=7)
+        for which, asked in arrangements(evidence, asked_last):
             members = [passes(network, number, asked, width) for number in masks]
             with torch.no_grad():
-                (apart,) = _log_means(network, question[which], members, [None], 500)
+                (apart,) = _log_means(network, evidence[which], members, [None], 500)
             assert torch.allclose(answer[which], apart, rtol=0, atol=1e-9)
 
 
@@ -117,8 +117,8 @@ def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
             degrees = tuple(np.full(8, position - 1) for _ in range(2))
             column = order.index(position)
             exact -= Dense(network, Connectivity(np.array(order), degrees)).log_factors(row)[0, column].item() / 6
-    question, weight = _give_at_random(Question(row.expand(20000, -1)), torch.Generator().manual_seed(0))
-    losses = -weight * log_conditionals(network, question, network.connectivities.blind()).sum(dim=1)
+    evidence, weight = _give_at_random(Evidence(row.expand(20000, -1)), torch.Generator().manual_seed(0))
+    losses = -weight * log_conditionals(network, evidence, network.connectivities.blind()).sum(dim=1)
     error = losses.std().item() / 20000**0.5
     assert losses.mean().item() == pytest.approx(exact, abs=4 * error)
 
@@ -126,10 +126,10 @@ def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
 def test_rows_with_holes_are_weighed_by_what_they_have() -> None:
     rows = torch.zeros(1000, 4)
     observed = torch.tensor([True, True, False, True]).expand(1000, -1)
-    question, weight = _give_at_random(Question(rows, observed), torch.Generator().manual_seed(0))
-    assert question.given is not None
-    assert not (question.given & ~observed).any()
-    asked = (observed & ~question.given).sum(dim=1)
+    evidence, weight = _give_at_random(Evidence(rows, observed), torch.Generator().manual_seed(0))
+    assert evidence.given is not None
+    assert not (evidence.given & ~observed).any()
+    asked = (observed & ~evidence.given).sum(dim=1)
     assert set(asked.tolist()) == {1, 2, 3}
     assert torch.equal(weight, 3 / asked)
 

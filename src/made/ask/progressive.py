@@ -24,7 +24,7 @@ from made.columns.mass import choose, draw_within, log_mass
 from made.errors import QuestionError
 from made.hints import argument
 from made.network.connectivity import Connectivity
-from made.network.layout import Plan
+from made.network.layout import Layout
 from made.network.masked import Network
 from made.queries.likelihood import passes, way
 from made.queries.sampling import complete
@@ -163,38 +163,38 @@ class Paths:
         number, cut = way(self.network, given is None and bool(asked.all()), number, self.segments)
         for connectivity, flags in passes(self.network, number, None if given is None else asked.numpy(), cut):
             mask = connectivity if isinstance(connectivity, Connectivity) else self.network.connectivities[number]
-            plan = self.network.plan(connectivity, rows=len(which))
+            layout = self.network.layout(connectivity, rows=len(which))
             for d in mask.ordering.argsort().tolist():
                 if asked[d] and (flags is None or flags[d]):
-                    self._step(which, d, self._units(plan, which, d, known, given))
+                    self._step(which, d, self._units(layout, which, d, known, given))
         self.known[which] = known
 
     def _walk_prefix(self, which: Tensor, columns: Sequence[int], number: int) -> None:
         ordering = self.network.connectivities[number].ordering
         first, last = int(self.known[which[0]].sum()), max(ordering[d] for d in columns)
-        plan = self.network.plan(number, rows=len(which))
+        layout = self.network.layout(number, rows=len(which))
         for asked, part in groupby(ordering.argsort().tolist()[first:last], key=self._cells.__contains__):
             if asked:
                 for d in part:
                     self.known[which, d] = True
-                    self._step(which, d, self._units(plan, which, d, self.known[which], None))
+                    self._step(which, d, self._units(layout, which, d, self.known[which], None))
             else:
                 run = list(part)
                 self._fill(which, run, number)
                 self.known[which[:, None], torch.tensor(run, device=which.device)] = True
 
-    def _units(self, plan: Plan, which: Tensor, d: int, observed: Tensor, given: Tensor | None) -> Tensor:
+    def _units(self, layout: Layout, which: Tensor, d: int, observed: Tensor, given: Tensor | None) -> Tensor:
         """The output units of a column, which see what is known before it. Shape: (paths, outputs)."""
         ours = torch.from_numpy(self.network.columns.output_columns == d).nonzero().squeeze(1).to(which.device)
         parts = []
         for rows in torch.arange(len(which), device=which.device).split(ROWS):
             outputs = self.network.run(
-                plan,
-                plan.arrange(self.values[which[rows]]),
-                observed=plan.arrange(observed[rows]),
-                given=None if given is None else plan.arrange(given[rows]),
+                layout,
+                layout.arrange(self.values[which[rows]]),
+                observed=layout.arrange(observed[rows]),
+                given=None if given is None else layout.arrange(given[rows]),
             )
-            parts.append(plan.restore(outputs, self.network.depth + 1).index_select(1, ours))
+            parts.append(layout.restore(outputs, self.network.depth + 1).index_select(1, ours))
         return torch.cat(parts)
 
     def _fill(self, which: Tensor, columns: Sequence[int], number: int) -> None:

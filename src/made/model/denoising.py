@@ -34,8 +34,9 @@ from torch import Tensor
 
 from made.errors import QuestionError
 from made.queries.batches import blocks
-from made.queries.conditional import Ensemble, Prediction, predictions, sizes
-from made.queries.evidence import Question
+from made.queries.conditional import Prediction, predictions, sizes
+from made.queries.ensemble import Ensemble
+from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
 from made.tables.schema import Schema
 from made.tables.table import Table
@@ -159,12 +160,12 @@ class _Noisy:
         sizes_of = np.array(counts)
         foreign = (sizes_of > 0) & ~((codes >= 0) & (codes < sizes_of) & (codes == np.floor(codes)))
         codes = np.where(foreign, np.nan, codes)
-        question = Question.ask(network, codes)
-        values, observed = question.values, ~torch.from_numpy(np.isnan(codes)).to(question.values.device)
+        evidence = Evidence.of(network, codes)
+        values, observed = evidence.values, ~torch.from_numpy(np.isnan(codes)).to(evidence.values.device)
         # Of one value, there is no other.
         chance = torch.from_numpy(np.where(np.array(counts) == 1, 0.0, error)).to(values)
         unlike = torch.zeros_like(values)
-        nothing = Question(torch.zeros_like(values[:1]), torch.zeros_like(observed[:1]))
+        nothing = Evidence(torch.zeros_like(values[:1]), torch.zeros_like(observed[:1]))
         for d, size in enumerate(counts):
             if size:
                 unlike[:, d] = -math.log(max(size - 1, 1))
@@ -253,7 +254,7 @@ def _entries(noisy: _Noisy, values: Tensor, seen: Tensor, d: int) -> Iterator[tu
     """The distribution of column d given what is seen of the others, in the rows that are not holes there."""
     rows = noisy.observed[:, d].nonzero().squeeze(1)
     if len(rows):
-        for which, prediction in predictions(noisy.ensemble, Question(values[rows], seen[rows]), d):
+        for which, prediction in predictions(noisy.ensemble, Evidence(values[rows], seen[rows]), d):
             yield rows[which], prediction
 
 
@@ -298,7 +299,7 @@ def _ascend(noisy: _Noisy) -> Denoised:
     codes = _codes(noisy, values)
     for d in gone.any(dim=0).nonzero().squeeze(1).tolist():
         lack = gone[:, d].nonzero().squeeze(1)
-        for which, prediction in predictions(noisy.ensemble, Question(values[lack], seen[lack]), d):
+        for which, prediction in predictions(noisy.ensemble, Evidence(values[lack], seen[lack]), d):
             codes[lack[which], d] = prediction.kind.outer(prediction.mode()).to(codes)
     nan = torch.full_like(chance, torch.nan)
     return noisy.result(codes, chance, nan, nan, "local optimum")
@@ -335,8 +336,8 @@ def _gains(noisy: _Noisy, values: Tensor, seen: Tensor) -> tuple[Tensor, Tensor,
 def _objective(noisy: _Noisy, values: Tensor, seen: Tensor) -> Tensor:
     """log p(x) + log q(y | x), numbers that are wrong integrated out. Shape: (rows)."""
     ensemble, everything = noisy.ensemble, torch.arange(len(values), device=values.device)
-    question = Question(values.masked_fill(~seen, 0), None if seen.all() else seen)
-    total = log_prob(ensemble.network, question, masks=ensemble.masks, segments=ensemble.segments)
+    evidence = Evidence(values.masked_fill(~seen, 0), None if seen.all() else seen)
+    total = log_prob(ensemble.network, evidence, masks=ensemble.masks, segments=ensemble.segments)
     for d, size in enumerate(noisy.counts):
         if size:
             said = noisy.channel(d, everything).gather(1, values[:, d].long().unsqueeze(1)).squeeze(1)

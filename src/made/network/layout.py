@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from made.columns.group import Columns
+from made.network.buffers import Buffers
 from made.network.connectivity import Connectivity, Integers
 from made.network.staircase import (
-    Memory,
     Sorted,
     Staircase,
     compared_product,
@@ -22,7 +22,7 @@ from made.network.staircase import (
     staircase_product,
 )
 
-__all__ = ["Plan", "SortedPlan"]
+__all__ = ["Layout", "SortedLayout"]
 
 
 def _degrees(columns: Columns, connectivity: Connectivity) -> dict[int, Integers]:
@@ -32,20 +32,20 @@ def _degrees(columns: Columns, connectivity: Connectivity) -> dict[int, Integers
     return {-1: inputs, **dict(enumerate(layers))}
 
 
-class Plan:
+class Layout:
     """Units keep their own order, and masks are made while they are needed: for a few rows, and for training.
 
-    ``weights`` are the matrices by name, as the products of the plan take them; whoever makes a plan puts them there.
+    ``weights`` are the matrices by name, as the products of the layout take them; whoever makes a plan puts them there.
 
     Arguments:
         columns: the columns of the table.
         connectivity: the connectivity of the pass.
-        memory: where results and gradients are put.
+        buffers: where results and gradients are put.
         like: a tensor of the type and on the device to work with.
     """
 
-    def __init__(self, columns: Columns, connectivity: Connectivity, memory: Memory, like: Tensor) -> None:
-        self.columns, self.connectivity, self.memory = columns, connectivity, memory
+    def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
+        self.columns, self.connectivity, self.buffers = columns, connectivity, buffers
         self.weights: dict[str, Tensor] = {}
         self.dtype, self.device = like.dtype, like.device
         degrees = _degrees(columns, connectivity)
@@ -60,7 +60,7 @@ class Plan:
             return add.expand(len(weight), x.shape[1]).clone()
         if lowest >= last:  # all connections
             return torch.addmm(add, weight, x)
-        return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.memory)
+        return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.buffers)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:
         """Units of a layer (the first axis) from their own order to that of the pass."""
@@ -75,14 +75,14 @@ class Plan:
         return table
 
 
-class SortedPlan(Plan):
+class SortedLayout(Layout):
     """Units are sorted by degree, and weights are packed: for many rows, and for a network of one connectivity.
 
     ``columns`` are in the order of the pass, and so are the values and the units that it takes and gives.
     """
 
-    def __init__(self, columns: Columns, connectivity: Connectivity, memory: Memory, like: Tensor) -> None:
-        self.connectivity, self.memory = connectivity, memory
+    def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
+        self.connectivity, self.buffers = connectivity, buffers
         self.weights = {}
         self.dtype, self.device = like.dtype, like.device
         degrees = _degrees(columns, connectivity)
@@ -99,7 +99,7 @@ class SortedPlan(Plan):
         return self._stairs[matrix]
 
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
-        return staircase_product(weight, x, add, self.stairs(matrix), self.memory)
+        return staircase_product(weight, x, add, self.stairs(matrix), self.buffers)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:
         return units.index_select(0, self.layers[layer].order)

@@ -25,9 +25,9 @@ from torch.nn import functional as F
 
 from made.columns.base import Column
 from made.columns.group import Columns
+from made.network.buffers import Buffers
 from made.network.connectivity import Connectivities, Connectivity
-from made.network.layout import Plan, SortedPlan
-from made.network.staircase import Memory
+from made.network.layout import Layout, SortedLayout
 
 __all__ = ["ACTIVATIONS", "Network"]
 
@@ -112,8 +112,8 @@ class Network(nn.Module):
         self.sizes = (columns.inputs, *connectivities.hidden_sizes, columns.outputs)
         self.depth = len(connectivities.hidden_sizes)
         self.direct = direct and self.depth > 0
-        self.memory = Memory()
-        self._plans: dict[object, Plan] = {}
+        self.workspace = Buffers()
+        self._layouts: dict[object, Layout] = {}
 
         last = self.depth + 1
         self.matrices = {f"W{layer}": (layer, layer - 1) for layer in range(1, last)} | {"V": (last, self.depth)}
@@ -165,18 +165,18 @@ class Network(nn.Module):
         """Which columns each output depends on under connectivity ``number``, as a product of conditionals."""
         return self.connectivities[number].describe(self.columns.names, direct=self.direct)
 
-    def plan(self, connectivity: int | Connectivity = 0, *, rows: int = 1, packed: bool = False) -> Plan:
+    def layout(self, connectivity: int | Connectivity = 0, *, rows: int = 1, packed: bool = False) -> Layout:
         """How to pass under a connectivity, a number or an object.
 
-        Unless there is only one, for ``rows`` that are many, or if ``packed``, the plan has a packed copy of the
+        Unless there is only one, for ``rows`` that are many, or if ``packed``, the layout has a packed copy of the
         weights as they are now: faster, but not for training.
         """
-        plan = self._layout(connectivity, packed or rows > 1000)
-        plan.weights = self._weights(plan)
-        return plan
+        layout = self._without_weights(connectivity, packed or rows > 1000)
+        layout.weights = self._weights(layout)
+        return layout
 
-    def _layout(self, connectivity: int | Connectivity, packed: bool) -> Plan:
-        """A plan without weights."""
+    def _without_weights(self, connectivity: int | Connectivity, packed: bool) -> Layout:
+        """A layout without weights."""
         family = self.connectivities
         key: object = None
         if isinstance(connectivity, int) and connectivity < 0:
@@ -188,22 +188,22 @@ class Network(nn.Module):
         elif isinstance(connectivity, int) and family.masks is not None and not packed and sum(self.sizes) < 5000:
             # Small plans of a finite list are kept: to make one takes a tenth of a small network's step.
             key = connectivity % family.masks
-        plan = self._plans.get(key)
-        if plan is None or (plan.dtype, plan.device) != (self.c.dtype, self.c.device):
+        layout = self._layouts.get(key)
+        if layout is None or (layout.dtype, layout.device) != (self.c.dtype, self.c.device):
             connectivity = family[connectivity] if isinstance(connectivity, int) else connectivity
             with torch.inference_mode(False):  # what is made while evaluating may be kept for training
-                plan = (SortedPlan if packed else Plan)(self.columns, connectivity, self.memory, self.c)
+                layout = (SortedLayout if packed else Layout)(self.columns, connectivity, self.workspace, self.c)
             if key is not None:
-                self._plans[key] = plan
-        return plan
+                self._layouts[key] = layout
+        return layout
 
-    def _weights(self, plan: Plan) -> dict[str, Tensor]:
+    def _weights(self, layout: Layout) -> dict[str, Tensor]:
         weights: dict[str, Tensor] = {name: self.get_parameter(name) for name in self.matrices}
-        if not isinstance(plan, SortedPlan):
+        if not isinstance(layout, SortedLayout):
             return weights
         with torch.no_grad():
             for name, weight in weights.items():
-                stairs = plan.stairs(self.matrices[name])
+                stairs = layout.stairs(self.matrices[name])
                 if self.connectivities.single:
                     # Whoever wrote to the parameters may have written where there is no connection.
                     stairs.mask_corners_(stairs.matrices(weight.data))
@@ -222,19 +222,19 @@ class Network(nn.Module):
         values, hole = self.columns.check(rows, self.c)
         if given is not None and (given.dtype != torch.bool or given.shape != values.shape):
             raise ValueError(f"'given' should be flags, true or false, of the shape {tuple(values.shape)}.")
-        plan = self.plan(connectivity)
+        layout = self.layout(connectivity)
         outputs = self.run(
-            plan,
-            plan.arrange(values),
-            observed=None if hole is None else plan.arrange(~hole),
-            given=None if given is None else plan.arrange(given),
+            layout,
+            layout.arrange(values),
+            observed=None if hole is None else layout.arrange(~hole),
+            given=None if given is None else layout.arrange(given),
             dropout=self.training,
         )
-        return plan.restore(outputs, self.depth + 1)
+        return layout.restore(outputs, self.depth + 1)
 
     def run(
         self,
-        plan: Plan,
+        layout: Layout,
         values: Tensor,
         *,
         observed: Tensor | None = None,
@@ -242,90 +242,90 @@ class Network(nn.Module):
         dropout: bool = False,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """One pass, on columns in the order of the plan. Shapes: (rows, columns) to (rows, outputs).
+        """One pass, on columns in the order of the layout. Shapes: (rows, columns) to (rows, outputs).
 
         Arguments:
-            plan: a plan of this network.
+            layout: a layout of this network.
             values: the values, an allowed one also for holes.
             observed: flags of the entries that are not holes; all if ``None``.
             given: flags of the entries that are given; none if ``None``.
             dropout: whether to leave out units at random.
             generator: the random numbers of that.
         """
-        x, seen = self.inputs(plan, values, observed)
+        x, seen = self.inputs(layout, values, observed)
         if dropout:
             x = _leave_out(x, self.input_dropout, generator)
-        from_given = self.from_given(plan, x, seen, given)
+        from_given = self.from_given(layout, x, seen, given)
         if given is not None:
-            x, seen = x * ~self.per_unit(plan, given), seen * ~given.t()
+            x, seen = x * ~self.per_unit(layout, given), seen * ~given.t()
         x = h = x.t()
         for layer in range(1, self.depth + 1):
-            offset = self.offset(plan, layer, seen, from_given)
-            y = ACTIVATIONS[self.activation](plan.product((layer, layer - 1), plan.weights[f"W{layer}"], h, offset))
+            offset = self.offset(layout, layer, seen, from_given)
+            y = ACTIVATIONS[self.activation](layout.product((layer, layer - 1), layout.weights[f"W{layer}"], h, offset))
             if dropout:
                 y = _leave_out(y, self.dropout, generator)
             h = h + y if self.joined(layer) else y
         last = self.depth + 1
-        offset = self.offset(plan, last, seen, from_given)
-        y = plan.product((last, self.depth), plan.weights["V"], h, offset)
+        offset = self.offset(layout, last, seen, from_given)
+        y = layout.product((last, self.depth), layout.weights["V"], h, offset)
         if self.direct:
-            y = plan.product((last, 0), plan.weights["A"], x, y)
+            y = layout.product((last, 0), layout.weights["A"], x, y)
         return y.t().contiguous()
 
     def joined(self, layer: int) -> bool:
         """Whether this hidden layer adds to the one before."""
         return self.connectivities.residual and layer > 1 and self.sizes[layer] == self.sizes[layer - 1]
 
-    def per_unit(self, plan: Plan, table: Tensor) -> Tensor:
+    def per_unit(self, layout: Layout, table: Tensor) -> Tensor:
         """Something said of columns, said of their input units. Shapes: (rows, columns) to (rows, inputs)."""
-        columns = plan.columns
+        columns = layout.columns
         if columns.inputs == len(columns):
             return table
         return table.index_select(1, torch.from_numpy(columns.input_columns).to(table.device))
 
-    def inputs(self, plan: Plan, values: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
+    def inputs(self, layout: Layout, values: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
         """The input units, (rows, inputs), and the indicator, (columns, rows), or (columns, 1) if all rows agree."""
-        x = plan.columns.encode(values)
+        x = layout.columns.encode(values)
         if observed is None:
-            return x, values.new_ones(len(plan.columns), 1)
-        return x * self.per_unit(plan, observed), observed.t().to(values.dtype)
+            return x, values.new_ones(len(layout.columns), 1)
+        return x * self.per_unit(layout, observed), observed.t().to(values.dtype)
 
-    def from_given(self, plan: Plan, x: Tensor, seen: Tensor, given: Tensor | None) -> dict[int, Tensor]:
+    def from_given(self, layout: Layout, x: Tensor, seen: Tensor, given: Tensor | None) -> dict[int, Tensor]:
         """What the given columns add to each layer that sees the input, whatever the degrees: dense products."""
         if given is None:
             return {}
         if not self.connectivities.any_order:
             raise ValueError("'given' needs a network of unlimited masks with resampled orderings.")
-        x = plan.restore(x * self.per_unit(plan, given), 0).t()
+        x = layout.restore(x * self.per_unit(layout, given), 0).t()
         parts = {1: self.get_parameter("W1" if self.depth else "V") @ x}
         if self.conditioning:
-            parts[1] = parts[1] + self.get_parameter("U1") @ plan.restore(seen.t() * given).t()
+            parts[1] = parts[1] + self.get_parameter("U1") @ layout.restore(seen.t() * given).t()
         if self.direct:
             parts[self.depth + 1] = self.get_parameter("A") @ x
-        return {layer: plan.sort(layer, part) for layer, part in parts.items()}
+        return {layer: layout.sort(layer, part) for layer, part in parts.items()}
 
-    def offset(self, plan: Plan, layer: int, seen: Tensor, from_given: Mapping[int, Tensor]) -> Tensor:
+    def offset(self, layout: Layout, layer: int, seen: Tensor, from_given: Mapping[int, Tensor]) -> Tensor:
         """All that a layer has beside its products with units: bias, conditioning, and what is from given columns."""
-        offset = plan.sort(layer, self.get_parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
+        offset = layout.sort(layer, self.get_parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
         if self.conditioning:
             ones = seen if layer == 1 else offset.new_ones(self.sizes[layer - 1], 1)
-            offset = plan.product(self.matrices[f"U{layer}"], plan.weights[f"U{layer}"], ones, offset)
+            offset = layout.product(self.matrices[f"U{layer}"], layout.weights[f"U{layer}"], ones, offset)
         return offset + from_given[layer] if layer in from_given else offset
 
     def _pack(self, name: str, dense: Tensor) -> Tensor:
         """A matrix as it is stored."""
         if not self.connectivities.single:
             return dense
-        plan = self._layout(0, True)
-        assert isinstance(plan, SortedPlan)
-        return plan.stairs(self.matrices[name]).pack(dense)
+        layout = self._without_weights(0, True)
+        assert isinstance(layout, SortedLayout)
+        return layout.stairs(self.matrices[name]).pack(dense)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        plan = self._layout(0, False)
-        if isinstance(plan, SortedPlan):
+        layout = self._without_weights(0, False)
+        if isinstance(layout, SortedLayout):
             for name, matrix in self.matrices.items():
-                destination[prefix + name] = plan.stairs(matrix).unpack(self.get_parameter(name).detach())
+                destination[prefix + name] = layout.stairs(matrix).unpack(self.get_parameter(name).detach())
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         state_dict = dict(state_dict)

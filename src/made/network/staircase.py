@@ -19,9 +19,6 @@ and for longer work under one connectivity (evaluation, sampling) it is packed b
 
 from __future__ import annotations
 
-import math
-import sys
-import threading
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -31,11 +28,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from made.network.buffers import Buffers
 from made.network.connectivity import Integers
 
-__all__ = ["Memory", "Sorted", "Staircase", "compared_product", "cut_degrees", "exact_degrees", "staircase_product"]
-
-_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+__all__ = ["Sorted", "Staircase", "compared_product", "cut_degrees", "exact_degrees", "staircase_product"]
 
 
 def cut_degrees(columns: int, widest: int) -> Integers:
@@ -89,56 +85,6 @@ class Block(NamedTuple):
     after: slice
     before: slice
     corner: tuple[slice, slice]
-
-
-class _Piece:
-    """One piece of memory, aligned to 64 bytes, and whether any tensor uses it."""
-
-    def __init__(self, size: int, like: Tensor) -> None:
-        self._owner = np.empty(size * like.element_size() + 64, dtype=np.uint8)
-        start = -self._owner.ctypes.data % 64
-        self.values = self._owner[start : start + size * like.element_size()].view(_NUMPY[like.dtype])
-        self._references = self._count()  # by this object and by the view: whoever else holds it is a tensor
-
-    def _count(self) -> int:
-        return sys.getrefcount(self._owner)
-
-    def unused(self) -> bool:
-        return self._count() == self._references
-
-
-class Memory:
-    """Large memory that is used again once nobody holds it.
-
-    The operating system hands out large memory page by page, each cleared first, which takes longer than filling it:
-    a gradient of 256 MB costs 0.1 s to allocate, in every step. So what was used is kept, and handed out again when
-    all tensors that used it are gone. The reference count tells that, so nothing is ever shared.
-    """
-
-    def __init__(self, keep: int = 4, sizes: int = 16) -> None:
-        self._keep, self._sizes = keep, sizes
-        self._kept: dict[tuple[int, torch.dtype], list[_Piece]] = {}
-        self._lock = threading.Lock()
-
-    def empty(self, *shape: int, like: Tensor) -> Tensor:
-        """Uninitialised memory of this shape, with the type and the device of ``like``."""
-        size = math.prod(shape)
-        if size < 2**14 or like.device.type != "cpu" or like.dtype not in _NUMPY:
-            return like.new_empty(shape)
-        with self._lock:  # nobody else may find the same piece unused
-            key = (size, like.dtype)
-            kept = self._kept[key] = self._kept.pop(key, [])  # the last used is the last in the dictionary
-            if len(self._kept) > self._sizes:
-                del self._kept[next(iter(self._kept))]
-            piece = next((piece for piece in kept if piece.unused()), None)
-            if piece is None:
-                piece = _Piece(size, like)
-                kept.append(piece)
-                del kept[: -self._keep]
-            return torch.from_numpy(piece.values.reshape(shape))
-
-    def __reduce__(self) -> tuple[type[Memory], tuple[int, int]]:
-        return Memory, (self._keep, self._sizes)  # a copy starts with nothing
 
 
 class Staircase:
@@ -222,7 +168,7 @@ class Staircase:
         return dense
 
 
-def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory) -> Tensor:
+def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, buffers: Buffers) -> Tensor:
     r""":math:`a + (W \odot M)\, x` on sorted units.
 
     Arguments:
@@ -230,21 +176,21 @@ def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase,
         x: the values of the sorted units of the layer before, (before, rows).
         add: a, what to add to, (after, rows) or (after, 1).
         stairs: the shape of M.
-        memory: where results and gradients are put.
+        buffers: where results and gradients are put.
     """
-    product: Tensor = _StaircaseProduct.apply(packed, x, add, stairs, memory)  # type: ignore[no-untyped-call]
+    product: Tensor = _StaircaseProduct.apply(packed, x, add, stairs, buffers)  # type: ignore[no-untyped-call]
     return product
 
 
 class _StaircaseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, memory: Memory) -> Tensor:
-        y = memory.empty(len(stairs.after), x.shape[1], like=x).copy_(add)
+    def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, buffers: Buffers) -> Tensor:
+        y = buffers.empty(len(stairs.after), x.shape[1], like=x).copy_(add)
         matrices = stairs.matrices(packed)
         for (after, before, _), matrix in matrices:
             y[after].addmm_(matrix, x[before])
         ctx.save_for_backward(packed, x)  # the weights too, so that a change of them before backward is noticed
-        ctx.matrices, ctx.stairs, ctx.memory, ctx.constant = matrices, stairs, memory, add.shape[1] == 1
+        ctx.matrices, ctx.stairs, ctx.buffers, ctx.constant = matrices, stairs, buffers, add.shape[1] == 1
         return y
 
     @staticmethod
@@ -253,19 +199,19 @@ class _StaircaseProduct(torch.autograd.Function):
         packed, x = ctx.saved_tensors
         dpacked = dx = None
         if ctx.needs_input_grad[0]:
-            dpacked = ctx.memory.empty(ctx.stairs.size, like=packed)
+            dpacked = ctx.buffers.empty(ctx.stairs.size, like=packed)
             matrices = ctx.stairs.matrices(dpacked)
             for (after, before, _), matrix in matrices:
                 torch.mm(dy[after], x[before].t(), out=matrix)
             ctx.stairs.mask_corners_(matrices)
         if ctx.needs_input_grad[1]:
-            dx = ctx.memory.empty(*x.shape, like=x).zero_()
+            dx = ctx.buffers.empty(*x.shape, like=x).zero_()
             for (after, before, _), matrix in ctx.matrices:
                 dx[before].addmm_(matrix.t(), dy[after])
         return dpacked, dx, _gradient_of_add(ctx, dy), None, None
 
 
-def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory) -> Tensor:
+def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Tensor:
     r""":math:`a + (W \odot M)\, x` on units in their own order, M being made from degrees a few rows at a time.
 
     Arguments:
@@ -273,31 +219,31 @@ def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, aft
         x: the values of the units of the layer before, (before, rows).
         add: a, what to add to, (after, rows) or (after, 1).
         before, after: the degrees of the units of both layers.
-        memory: where results and gradients are put.
+        buffers: where results and gradients are put.
     """
-    product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, memory)  # type: ignore[no-untyped-call]
+    product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, buffers)  # type: ignore[no-untyped-call]
     return product
 
 
 class _ComparedProduct(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, memory: Memory
+        ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers
     ) -> Tensor:
-        y = memory.empty(len(after), x.shape[1], like=x).copy_(add)
-        for rows, mask in _strips(weight, before, after, memory):
+        y = buffers.empty(len(after), x.shape[1], like=x).copy_(add)
+        for rows, mask in _strips(weight, before, after, buffers):
             y[rows].addmm_(mask.mul_(weight[rows]), x)
         ctx.save_for_backward(weight, x, before, after)
-        ctx.memory, ctx.constant = memory, add.shape[1] == 1
+        ctx.buffers, ctx.constant = buffers, add.shape[1] == 1
         return y
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         weight, x, before, after = ctx.saved_tensors
-        dweight = ctx.memory.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
-        dx = ctx.memory.empty(*x.shape, like=x).zero_() if ctx.needs_input_grad[1] else None
-        for rows, mask in _strips(weight, before, after, ctx.memory):
+        dweight = ctx.buffers.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
+        dx = ctx.buffers.empty(*x.shape, like=x).zero_() if ctx.needs_input_grad[1] else None
+        for rows, mask in _strips(weight, before, after, ctx.buffers):
             if dweight is not None:
                 torch.mm(dy[rows], x.t(), out=dweight[rows])
                 dweight[rows].mul_(mask)
@@ -306,12 +252,12 @@ class _ComparedProduct(torch.autograd.Function):
         return dweight, dx, _gradient_of_add(ctx, dy), None, None, None
 
 
-def _strips(weight: Tensor, before: Tensor, after: Tensor, memory: Memory) -> Iterator[tuple[slice, Tensor]]:
+def _strips(weight: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Iterator[tuple[slice, Tensor]]:
     """The mask, some rows at a time: as many as fit well into a processor's cache."""
     height = max(1, 2**21 // max(1, len(before)))
     for first in range(0, len(after), height):
         rows = slice(first, min(first + height, len(after)))
-        mask = memory.empty(rows.stop - first, len(before), like=weight)
+        mask = buffers.empty(rows.stop - first, len(before), like=weight)
         yield rows, torch.ge(after[rows, None], before, out=mask)
 
 

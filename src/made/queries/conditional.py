@@ -18,11 +18,12 @@ from made.columns.base import Column
 from made.columns.group import Rows
 from made.network.masked import Network
 from made.queries.batches import blocks
-from made.queries.evidence import Question, arrangements
+from made.queries.ensemble import Ensemble
+from made.queries.evidence import Evidence, arrangements
+from made.queries.incremental import Walk
 from made.queries.likelihood import log_prob, passes, require_prefixes
-from made.queries.walk import Walk
 
-__all__ = ["Ensemble", "Forecast", "Prediction", "Summary", "forecast", "predict", "predictions", "sizes"]
+__all__ = ["Forecast", "Prediction", "Summary", "forecast", "predict", "predictions", "sizes"]
 
 POINTS = 1024
 TAILS = (0.005, 0.995)
@@ -152,7 +153,7 @@ class Prediction:
 @torch.no_grad()
 def predict(
     network: Network,
-    rows: Rows | Question,
+    rows: Rows | Evidence,
     column: int,
     *,
     masks: int | Sequence[int] | None = None,
@@ -175,44 +176,44 @@ def predict(
         >>> predict(network, [[1, float("nan"), 0]], 1).probabilities(2).shape
         torch.Size([1, 2])
     """
-    asked = Question.ask(network, rows)
+    asked = Evidence.of(network, rows)
     values = asked.values.clone()
     given = torch.ones_like(values, dtype=torch.bool) if asked.observed is None else asked.observed.clone()
     values[:, column], given[:, column] = 0, False
     observed = given.clone()
     observed[:, column] = True
-    question = Question(values, observed, given if given.any() else None)
+    evidence = Evidence(values, observed, given if given.any() else None)
     any_order = network.connectivities.any_order
     numbers = network.connectivities.numbers(masks)
     if len(values) and any_order and _agree(network, segments) and bool(given.any(dim=1).all()):
-        parts = [Question(some.values, None, some.given) for _, some in question.split(batch_size)]
+        parts = [Evidence(some.values, None, some.given) for _, some in evidence.split(batch_size)]
         units = torch.cat([Walk(network, part).units(column) for part in parts])
         return Prediction(network.columns[column], units.new_zeros(1, len(units)), units.unsqueeze(0))
     ours = torch.from_numpy(network.columns.output_columns == column).nonzero().squeeze(1).to(values.device)
     units = values.new_empty(len(numbers), len(values), len(ours))
     weights = values.new_zeros(len(numbers), len(values))
     everything = torch.arange(len(values), device=values.device)
-    for which, last in arrangements(question, True) if any_order else [(everything, None)]:
+    for which, last in arrangements(evidence, True) if any_order else [(everything, None)]:
         # Rows of which nothing is known are all alike.
         distinct = which[:1] if any_order and last is None else which
         for index, number in enumerate(numbers):
             drawn = passes(network, number, last, segments)
             (connectivity,) = [each for each, flags in drawn if flags is None or flags[column]]
-            plan = network.plan(connectivity, rows=len(distinct))
+            layout = network.layout(connectivity, rows=len(distinct))
             if not any_order:
-                require_prefixes(network, question, plan.connectivity)
+                require_prefixes(network, evidence, layout.connectivity)
             for part in distinct.split(batch_size):
-                some = question[part]
+                some = evidence[part]
                 outputs = network.run(
-                    plan,
-                    plan.arrange(some.values),
-                    observed=plan.arrange(observed[part]),
-                    given=plan.arrange(some.given) if any_order and some.given is not None else None,
+                    layout,
+                    layout.arrange(some.values),
+                    observed=layout.arrange(observed[part]),
+                    given=layout.arrange(some.given) if any_order and some.given is not None else None,
                 )
-                found = plan.restore(outputs, network.depth + 1).index_select(1, ours)
+                found = layout.restore(outputs, network.depth + 1).index_select(1, ours)
                 units[index, part if distinct is which else which] = found
     if not any_order and len(numbers) > 1:
-        known = Question(values, given)
+        known = Evidence(values, given)
         each = [log_prob(network, known, masks=[number], batch_size=batch_size) for number in numbers]
         weights = torch.stack(each)
     return Prediction(network.columns[column], weights.log_softmax(dim=0), units)
@@ -228,39 +229,24 @@ def _agree(network: Network, segments: int) -> bool:
     return network.depth == 1 or (network.depth > 1 and segments > 1)
 
 
-@dataclass(frozen=True)
-class Ensemble:
-    """A network, and how it answers.
-
-    Attributes:
-        network: the network.
-        masks: how many masks an unlimited model averages; ``None`` for all of a finite list.
-        segments: see :func:`made.log_prob`.
-    """
-
-    network: Network
-    masks: int | None = None
-    segments: int = 1
-
-
 def sizes(network: Network) -> list[int]:
     """How many values each column has that can be shown; 0 for numbers, which have no list of them."""
     return [kind.cardinality for kind in network.columns]
 
 
-def predictions(ensemble: Ensemble, rows: Rows | Question, column: int) -> Iterator[tuple[Tensor, Prediction]]:
+def predictions(ensemble: Ensemble, rows: Rows | Evidence, column: int) -> Iterator[tuple[Tensor, Prediction]]:
     """The distribution of one column, and the numbers of the rows that it is for; all rows come once."""
     network = ensemble.network
-    question = Question.ask(network, rows)
-    known = torch.ones_like(question.values, dtype=torch.bool) if question.observed is None else question.observed
+    evidence = Evidence.of(network, rows)
+    known = torch.ones_like(evidence.values, dtype=torch.bool) if evidence.observed is None else evidence.observed
     others = torch.arange(known.shape[1], device=known.device) != column
-    for block in blocks(len(question)):
+    for block in blocks(len(evidence)):
         some = known[block][:, others].any(dim=1)
         # Rows of which nothing is known are kept apart: for others, one mask may be enough.
         for which in (some.nonzero().squeeze(1), (~some).nonzero().squeeze(1)):
             if len(which):
                 index = which + block.start
-                part = predict(network, question[index], column, masks=ensemble.masks, segments=ensemble.segments)
+                part = predict(network, evidence[index], column, masks=ensemble.masks, segments=ensemble.segments)
                 yield index, part
 
 
@@ -287,14 +273,14 @@ def forecast(
 ) -> Forecast:
     """What a column is expected to be, given all that is observed of the others. Codes are (rows, columns)."""
     size, rows = sizes(ensemble.network)[column], len(codes)
-    question = Question.ask(ensemble.network, codes)
+    evidence = Evidence.of(ensemble.network, codes)
     answer = Forecast(*(np.full(shape, np.nan) for shape in ((rows, size), rows, rows, (rows, len(quantiles)), rows)))
-    for which, prediction in predictions(ensemble, question, column):
+    for which, prediction in predictions(ensemble, evidence, column):
         places = which.cpu().numpy()
         if size:
             answer.probabilities[places] = prediction.probabilities(size).cpu().numpy()
             continue
-        answer.log_prob[places] = prediction.log_prob(question.values[which, column]).cpu().numpy()
+        answer.log_prob[places] = prediction.log_prob(evidence.values[which, column]).cpu().numpy()
         summary = prediction.summary(quantiles)
         answer.mean[places] = summary.mean.cpu().numpy()
         answer.standard_deviation[places] = summary.standard_deviation.cpu().numpy()

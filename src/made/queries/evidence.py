@@ -15,13 +15,13 @@ from made.columns.group import Rows
 from made.errors import QuestionError
 from made.network.masked import Network
 
-__all__ = ["Given", "Question", "arrangements"]
+__all__ = ["Evidence", "Given", "arrangements"]
 
 Given: TypeAlias = Rows | Sequence[int] | Sequence[str]
 
 
 @dataclass(frozen=True)
-class Question:
+class Evidence:
     """Rows, with what is known, given and asked of each; all tensors are (rows, columns).
 
     Attributes:
@@ -35,11 +35,11 @@ class Question:
     given: Tensor | None = None
 
     @classmethod
-    def ask(cls, network: Network, rows: Rows | Question, given: Given | None = None) -> Question:
+    def of(cls, network: Network, rows: Rows | Evidence, given: Given | None = None) -> Evidence:
         """Check the rows and what is given: column names or numbers, or flags for each column or for each entry."""
-        if isinstance(rows, Question):
+        if isinstance(rows, Evidence):
             if given is not None:
-                raise ValueError("'given' is part of the question already.")
+                raise ValueError("'given' is part of the evidence already.")
             return rows
         values, hole = network.columns.check(rows, network.c)
         flags = None if given is None else _flags(network, given, len(values)).to(values.device)
@@ -64,14 +64,14 @@ class Question:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: Tensor | slice) -> Question:
-        return Question(
+    def __getitem__(self, rows: Tensor | slice) -> Evidence:
+        return Evidence(
             self.values[rows],
             None if self.observed is None else self.observed[rows],
             None if self.given is None else self.given[rows],
         )
 
-    def split(self, size: int) -> Iterator[tuple[slice, Question]]:
+    def split(self, size: int) -> Iterator[tuple[slice, Evidence]]:
         """Batches of at most ``size`` rows."""
         for first in range(0, len(self), size):
             yield slice(first, first + size), self[first : first + size]
@@ -105,19 +105,19 @@ def _flags(network: Network, given: Given, rows: int) -> Tensor:
     return columns.expand(rows, width)
 
 
-def arrangements(question: Question, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:
+def arrangements(evidence: Evidence, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:
     """Rows that share an ordering, and flags of the columns to be put last; ``None`` for rows with nothing given.
 
     What a row gets depends on that row alone, so that answers do not change with the company it is in.
     """
-    rows = torch.arange(len(question), device=question.values.device)
-    if question.given is None:
+    rows = torch.arange(len(evidence), device=evidence.values.device)
+    if evidence.given is None:
         yield rows, None
         return
-    conditional = question.given.any(dim=1)
+    conditional = evidence.given.any(dim=1)
     if not conditional.all():
         yield rows[~conditional], None
-    rows, asked = rows[conditional], question.asked[conditional]
+    rows, asked = rows[conditional], evidence.asked[conditional]
     if not asked_last:
         yield rows, np.zeros(asked.shape[1], dtype=np.bool_)
         return

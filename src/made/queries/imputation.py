@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from made.queries.batches import blocks
-from made.queries.conditional import Ensemble, Prediction, predictions, sizes
-from made.queries.evidence import Question
+from made.queries.conditional import Prediction, predictions, sizes
+from made.queries.ensemble import Ensemble
+from made.queries.evidence import Evidence
 from made.queries.sampling import check_temperature, sample
 
 __all__ = ["Uncertainty", "draw", "fill", "uncertainty"]
@@ -127,10 +128,10 @@ def _holes(ensemble: Ensemble, codes: NDArray[np.float64]) -> Iterator[tuple[NDA
     """Of each column, the rows that lack it, and its distribution in them."""
     for block in blocks(len(codes)):
         hole = np.isnan(codes[block])
-        question = Question.ask(ensemble.network, codes[block])
+        evidence = Evidence.of(ensemble.network, codes[block])
         for d in np.flatnonzero(hole.any(axis=0)).tolist():
-            rows = torch.from_numpy(np.flatnonzero(hole[:, d])).to(question.values.device)
-            for which, prediction in predictions(ensemble, question[rows], d):
+            rows = torch.from_numpy(np.flatnonzero(hole[:, d])).to(evidence.values.device)
+            for which, prediction in predictions(ensemble, evidence[rows], d):
                 yield block.start + rows[which].cpu().numpy(), d, prediction
 
 

@@ -30,14 +30,14 @@ from made.columns.group import Rows
 from made.errors import QuestionError
 from made.hints import hint
 from made.network.connectivity import Connectivity
-from made.network.layout import Plan
+from made.network.layout import Layout
 from made.network.masked import Network
-from made.queries.evidence import Given, Question, arrangements
-from made.queries.walk import factors
+from made.queries.evidence import Evidence, Given, arrangements
+from made.queries.incremental import factors
 
 Pass: TypeAlias = tuple[int | Connectivity, NDArray[np.bool_] | None]
 
-__all__ = ["Question", "log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"]
+__all__ = ["log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"]
 
 
 def mean_and_interval(values: Tensor) -> tuple[float, float]:
@@ -49,7 +49,7 @@ def mean_and_interval(values: Tensor) -> tuple[float, float]:
 
 def log_conditionals(
     network: Network,
-    rows: Rows | Question,
+    rows: Rows | Evidence,
     connectivity: int | Connectivity | Sequence[int] = 0,
     *,
     given: Given | None = None,
@@ -61,7 +61,7 @@ def log_conditionals(
 
     Arguments:
         network: the network.
-        rows: the rows; or a question about rows, which is checked already.
+        rows: the rows; or evidence, which is checked already.
         connectivity: a connectivity or its number; or a number for each row, which takes a pass for each that differs.
         given: what is conditioned on: column names or numbers, or flags for each column or each entry.
         generator: the random numbers of dropout, if the network is in training mode.
@@ -72,69 +72,73 @@ def log_conditionals(
         >>> bool(log_conditionals(network, [[0, 1, 1]]).sum(1).allclose(log_prob(network, [[0, 1, 1]])))
         True
     """
-    question = Question.ask(network, rows, given)
-    return _grouped(network, question, connectivity, lambda plan, factors: plan.restore(factors), generator)
+    evidence = Evidence.of(network, rows, given)
+    return _grouped(network, evidence, connectivity, lambda layout, factors: layout.restore(factors), generator)
 
 
 def log_likelihood(
     network: Network,
-    rows: Rows | Question,
+    rows: Rows | Evidence,
     connectivity: int | Connectivity | Sequence[int] = 0,
     *,
     given: Given | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """log p of each row under one connectivity: the sum of :func:`log_conditionals`, with the same arguments."""
-    question = Question.ask(network, rows, given)
-    return _grouped(network, question, connectivity, lambda plan, factors: factors.sum(dim=1), generator)
+    evidence = Evidence.of(network, rows, given)
+    return _grouped(network, evidence, connectivity, lambda layout, factors: factors.sum(dim=1), generator)
 
 
 def _grouped(
     network: Network,
-    question: Question,
+    evidence: Evidence,
     connectivity: int | Connectivity | Sequence[int],
-    finish: Callable[[Plan, Tensor], Tensor],
+    finish: Callable[[Layout, Tensor], Tensor],
     generator: torch.Generator | None,
 ) -> Tensor:
     """One pass for each connectivity, its factors finished, and the rows put together again."""
     if isinstance(connectivity, np.integer):
         connectivity = int(connectivity)
     if isinstance(connectivity, (int, Connectivity)):
-        plan = network.plan(connectivity)
-        require_prefixes(network, question, plan.connectivity)
-        return finish(plan, _factors(network, plan, question, network.training, generator))
+        layout = network.layout(connectivity)
+        require_prefixes(network, evidence, layout.connectivity)
+        return finish(layout, _factors(network, layout, evidence, network.training, generator))
     numbers = torch.as_tensor(connectivity)
-    if numbers.shape != (len(question),) or (numbers.dtype.is_floating_point and len(numbers)):
-        raise ValueError(f"'connectivity' should have {len(question)} whole numbers, one for each row.")
-    require_prefixes(network, question, numbers)
+    if numbers.shape != (len(evidence),) or (numbers.dtype.is_floating_point and len(numbers)):
+        raise ValueError(f"'connectivity' should have {len(evidence)} whole numbers, one for each row.")
+    require_prefixes(network, evidence, numbers)
     parts, order = [], []
     for number in numbers.unique().tolist() or [0]:
         which = (numbers == number).nonzero().squeeze(1)
-        plan, some = network.plan(int(number)), question[which.to(question.values.device)]
-        parts.append(finish(plan, _factors(network, plan, some, network.training, generator)))
+        layout, some = network.layout(int(number)), evidence[which.to(evidence.values.device)]
+        parts.append(finish(layout, _factors(network, layout, some, network.training, generator)))
         order.append(which)
-    return torch.cat(parts).index_select(0, torch.cat(order).argsort().to(question.values.device))
+    return torch.cat(parts).index_select(0, torch.cat(order).argsort().to(evidence.values.device))
 
 
 def _factors(
-    network: Network, plan: Plan, question: Question, dropout: bool = False, generator: torch.Generator | None = None
+    network: Network,
+    layout: Layout,
+    evidence: Evidence,
+    dropout: bool = False,
+    generator: torch.Generator | None = None,
 ) -> Tensor:
-    """The factors of one pass, in the order of the plan; 0 for an entry that is not asked for."""
-    values = plan.arrange(question.values)
-    observed = None if question.observed is None else plan.arrange(question.observed)
-    given = None if question.given is None else plan.arrange(question.given)
+    """The factors of one pass, in the order of the layout; 0 for an entry that is not asked for."""
+    values = layout.arrange(evidence.values)
+    observed = None if evidence.observed is None else layout.arrange(evidence.observed)
+    given = None if evidence.given is None else layout.arrange(evidence.given)
     # Where orderings are fixed, what is given comes first in them, and is seen like any other column.
     dense = given if network.connectivities.any_order else None
-    outputs = network.run(plan, values, observed=observed, given=dense, dropout=dropout, generator=generator)
-    factors = plan.columns.log_prob(outputs, values)
+    outputs = network.run(layout, values, observed=observed, given=dense, dropout=dropout, generator=generator)
+    factors = layout.columns.log_prob(outputs, values)
     if observed is None and given is None:
         return factors
-    return factors.masked_fill(~plan.arrange(question.asked), 0)
+    return factors.masked_fill(~layout.arrange(evidence.asked), 0)
 
 
 def log_prob(
     network: Network,
-    rows: Rows | Question,
+    rows: Rows | Evidence,
     *,
     given: Given | None = None,
     masks: int | Sequence[int] | None = None,
@@ -168,7 +172,7 @@ def log_prob(
         >>> [round(total, 5) for total in log_prob(network, worlds, given=[1]).exp().reshape(2, 2).sum(dim=0).tolist()]
         [1.0, 1.0]
     """
-    question = Question.ask(network, rows, given)
+    evidence = Evidence.of(network, rows, given)
     family = network.connectivities
     numbers = family.numbers(masks)
     if batch_size < 1:
@@ -176,10 +180,10 @@ def log_prob(
     check_segments(network, segments)
     with torch.no_grad():
         if not family.any_order:
-            return _prefix_log_prob(network, question, numbers, batch_size).to(question.values.dtype)
-        answer = question.values.new_empty(len(question))
-        for index, some, cut in ways(network, question, numbers, segments):
-            part = question[index]
+            return _prefix_log_prob(network, evidence, numbers, batch_size).to(evidence.values.dtype)
+        answer = evidence.values.new_empty(len(evidence))
+        for index, some, cut in ways(network, evidence, numbers, segments):
+            part = evidence[index]
             for which, asked in arrangements(part, asked_last):
                 if one_by_one(network, asked, cut):
                     mean = _log_mean_one_by_one(network, part[which], some, asked, batch_size)
@@ -210,10 +214,10 @@ def way(network: Network, whole: bool, number: int, segments: int) -> tuple[int,
 
 
 def ways(
-    network: Network, question: Question, numbers: Sequence[int], segments: int
+    network: Network, evidence: Evidence, numbers: Sequence[int], segments: int
 ) -> Iterator[tuple[Tensor, list[int], int]]:
     """Rows, by number, the masks that they are asked under, and into how many segments (see :func:`way`)."""
-    whole = question.asked.all(dim=1) & bool(network.connectivities.whole_rows)
+    whole = evidence.asked.all(dim=1) & bool(network.connectivities.whole_rows)
     for kind in whole.unique().tolist():
         masks = Counter(way(network, kind, number, segments)[0] for number in numbers)
         once = len(set(masks.values())) == 1  # no mask more often than another
@@ -263,33 +267,33 @@ def passes(network: Network, number: int, asked: NDArray[np.bool_] | None, segme
     return parts
 
 
-def _prefix_log_prob(network: Network, question: Question, numbers: Sequence[int], batch_size: int) -> Tensor:
+def _prefix_log_prob(network: Network, evidence: Evidence, numbers: Sequence[int], batch_size: int) -> Tensor:
     """The answer of a model whose orderings are what they are: p(asked, given) / p(given), both prefixes of them."""
     for number in numbers:
-        require_prefixes(network, question, torch.full((len(question),), number))
-    if question.given is None or len(numbers) == 1:  # one mask: the factors of what is asked are all there is to it
-        (answer,) = _log_means(network, question, ([(number, None)] for number in numbers), [None], batch_size)
+        require_prefixes(network, evidence, torch.full((len(evidence),), number))
+    if evidence.given is None or len(numbers) == 1:  # one mask: the factors of what is asked are all there is to it
+        (answer,) = _log_means(network, evidence, ([(number, None)] for number in numbers), [None], batch_size)
         return answer
-    plain = Question(question.values, question.observed)
+    plain = Evidence(evidence.values, evidence.observed)
     drawn = ([(number, None)] for number in numbers)
-    joint, condition = _log_means(network, plain, drawn, [None, question.given], batch_size)
+    joint, condition = _log_means(network, plain, drawn, [None, evidence.given], batch_size)
     return joint - condition
 
 
-def require_prefixes(network: Network, question: Question, connectivity: Connectivity | Tensor) -> None:
+def require_prefixes(network: Network, evidence: Evidence, connectivity: Connectivity | Tensor) -> None:
     """Refuse, if orderings are fixed, what they do not allow: the given must come first, then the asked, then holes.
 
     The connectivity is one, or the number of one for each row.
     """
     family = network.connectivities
-    if family.any_order or len(question) == 0 or (question.given is None and question.observed is None):
+    if family.any_order or len(evidence) == 0 or (evidence.given is None and evidence.observed is None):
         return
     if isinstance(connectivity, Connectivity):
-        orderings = torch.from_numpy(connectivity.ordering).expand(len(question), -1)
+        orderings = torch.from_numpy(connectivity.ordering).expand(len(evidence), -1)
     else:
         numbers, which = connectivity.unique(return_inverse=True)
         orderings = torch.from_numpy(np.stack([family[number].ordering for number in numbers.tolist()]))[which]
-    for flags, what in ((question.given, "given"), (question.observed, "observed")):
+    for flags, what in ((evidence.given, "given"), (evidence.observed, "observed")):
         if flags is None:
             continue
         positions = orderings.to(flags.device)
@@ -311,15 +315,15 @@ def require_prefixes(network: Network, question: Question, connectivity: Connect
 
 
 def _log_mean_one_by_one(
-    network: Network, question: Question, numbers: Sequence[int], asked: NDArray[np.bool_] | None, batch_size: int
+    network: Network, evidence: Evidence, numbers: Sequence[int], asked: NDArray[np.bool_] | None, batch_size: int
 ) -> Tensor:
     """:func:`_log_means` of all that is asked for, a column at a time."""
-    values = question.values
+    values = evidence.values
     double = torch.float64 if values.device.type != "mps" else values.dtype
     total = values.new_full((len(values),), -math.inf, dtype=double)
     for number in numbers:
         order, likelihood = order_of(network, number, asked), torch.zeros_like(total)
-        for rows, batch in question.split(batch_size):
+        for rows, batch in evidence.split(batch_size):
             for _, factor in factors(network, batch, order):
                 likelihood[rows] += factor
         torch.logaddexp(total, likelihood, out=total)
@@ -328,7 +332,7 @@ def _log_mean_one_by_one(
 
 def _log_means(
     network: Network,
-    question: Question,
+    evidence: Evidence,
     members: Iterable[Sequence[Pass]],
     parts: Sequence[Tensor | None],
     batch_size: int,
@@ -338,7 +342,7 @@ def _log_means(
     ``members`` of the ensemble are lists of passes, whose factors belong together. All of it is in double precision,
     so that many masks add no rounding of their own.
     """
-    values = question.values
+    values = evidence.values
     double = torch.float64 if values.device.type != "mps" else values.dtype
     totals = [values.new_full((len(values),), -math.inf, dtype=double) for _ in parts]
     count = 0
@@ -346,12 +350,12 @@ def _log_means(
         count += 1
         sums = [torch.zeros_like(total) for total in totals]
         for connectivity, flags in member:
-            plan = network.plan(connectivity, rows=len(question))
-            here = None if flags is None else plan.arrange(torch.from_numpy(flags).to(values.device))
-            for rows, batch in question.split(batch_size):
-                factors = _factors(network, plan, batch)
+            layout = network.layout(connectivity, rows=len(evidence))
+            here = None if flags is None else layout.arrange(torch.from_numpy(flags).to(values.device))
+            for rows, batch in evidence.split(batch_size):
+                factors = _factors(network, layout, batch)
                 for total, part in zip(sums, parts, strict=True):
-                    chosen = factors if part is None else factors * plan.arrange(part[rows])
+                    chosen = factors if part is None else factors * layout.arrange(part[rows])
                     chosen = chosen if here is None else chosen.masked_fill(~here, 0)
                     # A quotient of two of these would lose the digits that a sum in single precision does not have.
                     total[rows] += chosen.sum(dim=1, dtype=None if len(parts) == 1 else double)

@@ -19,10 +19,10 @@ from torch import Tensor
 from made.columns.group import Rows
 from made.errors import QuestionError
 from made.hints import argument
-from made.network.layout import SortedPlan
+from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS, Network
-from made.queries import walk
-from made.queries.evidence import Question, arrangements
+from made.queries import incremental
+from made.queries.evidence import Evidence, arrangements
 from made.queries.likelihood import check_segments, log_prob, one_by_one, order_of, passes, require_prefixes, way
 
 __all__ = ["check_temperature", "sample"]
@@ -116,11 +116,11 @@ def check_temperature(temperature: float) -> None:
         )
 
 
-def _question(rows: Tensor, known: Tensor) -> Question:
-    """Rows that have been checked, as a question: NaN is a hole, and what is ``known`` is given."""
+def _evidence(rows: Tensor, known: Tensor) -> Evidence:
+    """Rows that have been checked, as evidence: NaN is a hole, and what is ``known`` is given."""
     hole = rows.isnan()
     observed = ~hole if hole.any() else None
-    return Question(rows.masked_fill(hole, 0), observed, known if known.any() else None)
+    return Evidence(rows.masked_fill(hole, 0), observed, known if known.any() else None)
 
 
 def _choose(network: Network, rows: Tensor, candidates: Sequence[int], pick: Tensor, batch_size: int) -> Tensor:
@@ -128,8 +128,8 @@ def _choose(network: Network, rows: Tensor, candidates: Sequence[int], pick: Ten
     if network.connectivities.any_order or bool(rows.isnan().all()):
         index = (pick * len(candidates)).long()
     else:
-        question = _question(rows, torch.zeros_like(rows, dtype=torch.bool))
-        known = [log_prob(network, question, masks=[number], batch_size=batch_size) for number in candidates]
+        evidence = _evidence(rows, torch.zeros_like(rows, dtype=torch.bool))
+        known = [log_prob(network, evidence, masks=[number], batch_size=batch_size) for number in candidates]
         below = torch.stack(known).softmax(dim=0).cumsum(dim=0)[:-1]
         index = (pick >= below).sum(dim=0)
     return torch.tensor(candidates)[index.cpu()]
@@ -143,9 +143,9 @@ def _most_likely(
     for index, number in enumerate(candidates):
         chosen = torch.full((len(rows),), number)
         filled = complete(network, rows, chosen, None, asked_last, batch_size, segments=segments)
-        question = _question(filled, ~rows.isnan())
+        evidence = _evidence(filled, ~rows.isnan())
         score = log_prob(
-            network, question, masks=candidates, segments=segments, asked_last=asked_last, batch_size=batch_size
+            network, evidence, masks=candidates, segments=segments, asked_last=asked_last, batch_size=batch_size
         )
         best = torch.where((score > best_score).unsqueeze(1), filled, best) if index else filled
         best_score = torch.maximum(score, best_score)
@@ -166,15 +166,15 @@ def complete(
     """Fill the NaN of each row under its mask, by uniform random numbers or, without, by most likely values."""
     family, filled = network.connectivities, rows.clone()
     hole = rows.isnan()
-    everything = Question(rows.masked_fill(hole, 0), None, None if hole.all() else ~hole)
+    everything = Evidence(rows.masked_fill(hole, 0), None, None if hole.all() else ~hole)
     require_prefixes(network, everything, numbers)
     for number in numbers.unique().tolist():
         of_mask = (numbers == number).nonzero().squeeze(1).to(rows.device)
-        question = everything[of_mask]
+        evidence = everything[of_mask]
         if family.any_order:
-            groups = list(arrangements(question, asked_last))
+            groups = list(arrangements(evidence, asked_last))
         else:
-            groups = [(torch.arange(len(question), device=rows.device), None)]
+            groups = [(torch.arange(len(evidence), device=rows.device), None)]
         for which, asked in groups:
             mask, cut = way(network, asked is None, number, segments)
             if one_by_one(network, asked, cut):
@@ -182,11 +182,11 @@ def complete(
                 for part in which.split(batch_size):
                     index = of_mask[part]
                     noise = None if uniform is None else uniform[index]
-                    filled[index] = walk.draw(network, filled[index], order, noise, temperature)
+                    filled[index] = incremental.draw(network, filled[index], order, noise, temperature)
                 continue
             for connectivity, flags in passes(network, mask, asked, cut):
-                plan = network.plan(connectivity, packed=True)
-                assert isinstance(plan, SortedPlan)
+                layout = network.layout(connectivity, packed=True)
+                assert isinstance(layout, SortedLayout)
                 wanted = None if flags is None else torch.from_numpy(flags).to(rows.device)
                 for part in which.split(batch_size):
                     index = of_mask[part]
@@ -194,14 +194,14 @@ def complete(
                     known = ~values.isnan()  # also what earlier segments have drawn
                     drawn = _ancestral(
                         network,
-                        plan,
-                        plan.arrange(values.masked_fill(~known, 0)),
-                        plan.arrange(known) if known.any() else None,
-                        None if uniform is None else plan.arrange(uniform[index]),
+                        layout,
+                        layout.arrange(values.masked_fill(~known, 0)),
+                        layout.arrange(known) if known.any() else None,
+                        None if uniform is None else layout.arrange(uniform[index]),
                         temperature,
-                        None if wanted is None else plan.arrange(wanted),
+                        None if wanted is None else layout.arrange(wanted),
                     )
-                    drawn = plan.restore(drawn)
+                    drawn = layout.restore(drawn)
                     filled[index] = drawn if wanted is None else torch.where(wanted, drawn, values)
     return filled
 
@@ -221,33 +221,33 @@ class _Corner(NamedTuple):
 
 def _ancestral(
     network: Network,
-    plan: SortedPlan,
+    layout: SortedLayout,
     values: Tensor,
     known: Tensor | None,
     uniform: Tensor | None,
     temperature: float,
     wanted: Tensor | None = None,
 ) -> Tensor:
-    """Complete rows, on columns in the order of the plan. Shapes: all (rows, columns).
+    """Complete rows, on columns in the order of the layout. Shapes: all (rows, columns).
 
     Arguments:
         network: the network.
-        plan: a packed plan.
+        layout: a packed layout.
         values: the values that are known.
         known: which those are; ``None`` for none.
         uniform: random numbers; ``None`` for most likely values.
         temperature: of each conditional.
         wanted: which columns to draw, (columns); ``None`` for all that are not known.
     """
-    columns, last = plan.columns, network.depth + 1
+    columns, last = layout.columns, network.depth + 1
     given = known is not None and network.connectivities.any_order
-    layers = _beginnings(network, plan, values, known, given)
+    layers = _beginnings(network, layout, values, known, given)
     # Units of each degree: how many are before them, how many they are, and their values.
-    starts = [plan.layers[layer].starts(len(columns)) for layer in range(last + 1)]
+    starts = [layout.layers[layer].starts(len(columns)) for layer in range(last + 1)]
     counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
     units = [layer.split_with_sizes(count) for layer, count in zip(layers, counts, strict=True)]
     packed = {
-        matrix: plan.stairs(matrix).matrices(plan.weights[name])
+        matrix: layout.stairs(matrix).matrices(layout.weights[name])
         for name, matrix in network.matrices.items()
         if not name.startswith("U")
     }
@@ -258,13 +258,13 @@ def _ancestral(
         certain = [sure or not want for sure, want in zip(certain, wanted.tolist(), strict=True)]
     drawn = list(values.unbind(dim=1))
 
-    for j, (low, high) in enumerate(pairwise(plan.cuts.tolist())):
+    for j, (low, high) in enumerate(pairwise(layout.cuts.tolist())):
         corners: dict[int, list[_Corner]] = {}
         # What earlier ranges add to this one: rows of blocks pull it, ...
         for (after, before), blocks in packed.items():
             (rows, _, corner), weight = blocks[j]
-            full, prefix = plan.layers[before].bounds[j : j + 2]
-            if not plan.stairs((after, before)).by_columns:
+            full, prefix = layout.layers[before].bounds[j : j + 2]
+            if not layout.stairs((after, before)).by_columns:
                 layers[after][rows].addmm_(weight[:, :full], layers[before][:full])
             by_degree = weight[corner].split_with_sizes(counts[after][low:high])
             corner_of = _Corner(by_degree, layers[before][full:prefix], full, starts[before])
@@ -300,23 +300,25 @@ def _ancestral(
             units[0][degree + 1].copy_(code.t())
         # ... and columns of blocks have pushed what this one adds to all later ones.
         for (after, before), blocks in packed.items():
-            if plan.stairs((after, before)).by_columns:
+            if layout.stairs((after, before)).by_columns:
                 (_, sources, corner), weight = blocks[j]
-                below = plan.layers[after].bounds[j + 1]
+                below = layout.layers[after].bounds[j + 1]
                 layers[after][below:].addmm_(weight[corner[0].stop :], layers[before][sources])
     return torch.stack(drawn, dim=1)
 
 
-def _beginnings(network: Network, plan: SortedPlan, values: Tensor, known: Tensor | None, given: bool) -> list[Tensor]:
+def _beginnings(
+    network: Network, layout: SortedLayout, values: Tensor, known: Tensor | None, given: bool
+) -> list[Tensor]:
     """What each layer is before anything is drawn, (units, rows): all that is added to its products with units.
 
     Known values are input units like others, or, if ``given``, seen by every unit and not through the staircase.
     """
     nothing = torch.zeros_like(values, dtype=torch.bool)
-    x, _ = network.inputs(plan, values, nothing if known is None else known)
+    x, _ = network.inputs(layout, values, nothing if known is None else known)
     seen, from_given = values.new_ones(values.shape[1], 1), {}  # in the end, every column will have been seen
     if given and known is not None:
-        from_given = network.from_given(plan, x, seen, known)
+        from_given = network.from_given(layout, x, seen, known)
         x, seen = torch.zeros_like(x), seen * ~known.t()
-    offsets = [network.offset(plan, layer, seen, from_given) for layer in range(1, network.depth + 2)]
+    offsets = [network.offset(layout, layer, seen, from_given) for layer in range(1, network.depth + 2)]
     return [x.t().contiguous(), *(offset.expand(-1, len(values)).contiguous() for offset in offsets)]

@@ -28,7 +28,7 @@ from made.errors import DataError, Diverged, Interrupted
 from made.hints import hint
 from made.network.connectivity import Connectivity
 from made.network.masked import Network
-from made.queries.evidence import Question
+from made.queries.evidence import Evidence
 from made.queries.likelihood import check_segments, log_likelihood, log_prob, ways
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.state import FINALISTS, Epoch, State
@@ -53,8 +53,8 @@ class Trainer:
     def __init__(
         self,
         network: Network,
-        rows: Rows | Question,
-        valid: Rows | Question | None,
+        rows: Rows | Evidence,
+        valid: Rows | Evidence | None,
         config: TrainingConfig,
         state: State | None = None,
     ) -> None:
@@ -64,10 +64,10 @@ class Trainer:
                 "'whole_rows' should be above 0 in the training config if and only if it is in the connectivities."
             )
         self.network, self.config = network, config
-        self.data = Question.ask(network, rows)
-        self.valid = None if valid is None else Question.ask(network, valid)
-        for name, question in (("rows", self.data), ("valid", self.valid)):
-            if question is not None and len(question) == 0:
+        self.data = Evidence.of(network, rows)
+        self.valid = None if valid is None else Evidence.of(network, valid)
+        for name, evidence in (("rows", self.data), ("valid", self.valid)):
+            if evidence is not None and len(evidence) == 0:
                 raise DataError(f"'{name}' should have at least one row.")
         if self.data.observed is not None and not network.connectivities.any_order:
             row, column = (~self.data.observed).nonzero()[0].tolist()
@@ -344,7 +344,7 @@ class Trainer:
                 total -= log_p.double().sum().item()
         return total / len(self.valid)
 
-    def _mean_of_orderings(self, rows: Question, masks: int) -> float:
+    def _mean_of_orderings(self, rows: Evidence, masks: int) -> float:
         """An estimate of the sum of the NLLs of rows, in segments, each the mean of orderings."""
         total = 0.0
         with torch.no_grad():
@@ -382,8 +382,8 @@ class Trainer:
 
 def train(
     network: Network,
-    rows: Rows | Question,
-    valid: Rows | Question | None,
+    rows: Rows | Evidence,
+    valid: Rows | Evidence | None,
     config: TrainingConfig | None = None,
     *,
     report: Callable[[Epoch], None] = lambda epoch: None,
@@ -404,34 +404,34 @@ def train(
     return history
 
 
-def _ask_at_random(question: Question, generator: torch.Generator) -> Question:
+def _ask_at_random(evidence: Evidence, generator: torch.Generator) -> Evidence:
     """Make some entries of each row given and some holes, shares and entries drawn at random; one is always asked."""
-    values = question.values
+    values = evidence.values
     share = torch.rand(len(values), 2, generator=generator, device=values.device).sort(dim=1).values
     role = torch.rand(values.shape, generator=generator, device=values.device)
     given, asked = role < share[:, :1], role >= share[:, 1:]
     one = torch.rand(values.shape, generator=generator, device=values.device)
-    if question.observed is not None:
-        given, asked, one = given & question.observed, asked & question.observed, one * question.observed
+    if evidence.observed is not None:
+        given, asked, one = given & evidence.observed, asked & evidence.observed, one * evidence.observed
     asked.scatter_(1, one.argmax(dim=1, keepdim=True), True)
-    if question.observed is not None:
-        asked &= question.observed  # a row of nothing but holes asks for nothing
-    return Question(values, asked | given, given & ~asked)
+    if evidence.observed is not None:
+        asked &= evidence.observed  # a row of nothing but holes asks for nothing
+    return Evidence(values, asked | given, given & ~asked)
 
 
-def _give_at_random(question: Question, generator: torch.Generator) -> tuple[Question, Tensor]:
+def _give_at_random(evidence: Evidence, generator: torch.Generator) -> tuple[Evidence, Tensor]:
     """Give a random part of each row, of any size, ask for the rest, and weigh that up to the whole row.
 
     The mean over all parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle, 2014).
     """
-    values = question.values
+    values = evidence.values
     place = torch.rand(values.shape, generator=generator, device=values.device)
-    observed = torch.ones_like(values, dtype=torch.bool) if question.observed is None else question.observed
+    observed = torch.ones_like(values, dtype=torch.bool) if evidence.observed is None else evidence.observed
     rank = place.masked_fill(~observed, 2).argsort(dim=1).argsort(dim=1)
     count = observed.sum(dim=1, keepdim=True)
     share = torch.rand(len(values), 1, generator=generator, device=values.device)
     size = (share * count).long()
-    asked = Question(values, question.observed, (rank < size) & observed)
+    asked = Evidence(values, evidence.observed, (rank < size) & observed)
     return asked, (count / (count - size).clamp(min=1)).squeeze(1).to(values.dtype)
 
 

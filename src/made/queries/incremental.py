@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from made.network.masked import ACTIVATIONS, Network
-from made.queries.evidence import Question
+from made.queries.evidence import Evidence
 
 __all__ = ["Walk", "draw", "factors"]
 
@@ -28,10 +28,10 @@ class Walk:
 
     Arguments:
         network: an any-order network that has hidden layers.
-        question: the rows; what is given is seen from the start.
+        evidence: the rows; what is given is seen from the start.
     """
 
-    def __init__(self, network: Network, question: Question) -> None:
+    def __init__(self, network: Network, evidence: Evidence) -> None:
         self.network, columns = network, network.columns
         self.inputs = np.searchsorted(columns.input_columns, np.arange(len(columns) + 1)).tolist()
         self.outputs = np.searchsorted(columns.output_columns, np.arange(len(columns) + 1)).tolist()
@@ -40,14 +40,14 @@ class Walk:
             after = [network.get_parameter(f"U{layer}").sum(dim=1) for layer in range(2, network.depth + 2)]
             self.offsets = [self.offsets[0], *(b + u for b, u in zip(self.offsets[1:], after, strict=True))]
         self.offsets = [each.unsqueeze(1) for each in self.offsets]
-        self.x = question.values.new_zeros(columns.inputs, len(question))
-        self.first = self.offsets[0].expand(-1, len(question)).clone()
-        if question.given is not None:
+        self.x = evidence.values.new_zeros(columns.inputs, len(evidence))
+        self.first = self.offsets[0].expand(-1, len(evidence)).clone()
+        if evidence.given is not None:
             flags = torch.from_numpy(columns.input_columns).to(self.x.device)
-            self.x = (columns.encode(question.values) * question.given.index_select(1, flags)).t().contiguous()
+            self.x = (columns.encode(evidence.values) * evidence.given.index_select(1, flags)).t().contiguous()
             self.first += network.get_parameter("W1") @ self.x
             if network.conditioning:
-                self.first += network.get_parameter("U1") @ question.given.t().to(self.x.dtype)
+                self.first += network.get_parameter("U1") @ evidence.given.t().to(self.x.dtype)
 
     def units(self, d: int) -> Tensor:
         """The output units of a column, given what has been seen. Shape: (rows, outputs of the column)."""
@@ -73,11 +73,11 @@ class Walk:
 
 
 @torch.no_grad()
-def factors(network: Network, question: Question, order: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
+def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
     """log p(x_d | x_<d) of each column that is asked for, in this order, (rows); 0 in a row that does not ask."""
-    walk, asked = Walk(network, question), question.asked
+    walk, asked = Walk(network, evidence), evidence.asked
     for d in order:
-        here, values = asked[:, d], question.values[:, d]
+        here, values = asked[:, d], evidence.values[:, d]
         if not here.any():
             continue
         yield d, network.columns[d].log_prob(walk.units(d), values).masked_fill(~here, 0)
@@ -99,7 +99,7 @@ def draw(
     hole = rows.isnan()
     filled = rows.masked_fill(hole, 0)
     noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype)
-    walk = Walk(network, Question(filled, None, ~hole))
+    walk = Walk(network, Evidence(filled, None, ~hole))
     for d in order:
         if not hole[:, d].any():
             continue
