@@ -329,7 +329,7 @@ def test_one_mask_at_a_time_is_asked_only_what_it_allows() -> None:
             function(network, [[NAN, 1, 0, 1]])
         with pytest.raises(ValueError, match=r"row 1, .*Remedy"):
             function(network, [[0, 1, 0, 1], [NAN, 1, 0, 1]], [0, 1])
-    with pytest.raises(ValueError, match="part of the question already"):
+    with pytest.raises(ValueError, match="part of the evidence already"):
         log_prob(network, Evidence.of(network, rows), given=[0])
 
 
