@@ -23,7 +23,7 @@ import pytest
 import typer
 
 from made import MADE
-from made.cli import app, process
+from made.cli import app, process, signals
 from made.cli.common import EXIT_CODES
 
 resource = pytest.importorskip("resource")
@@ -359,7 +359,7 @@ def run(*words, stdin=b"", stdout=None):
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin, sys.stdout, sys.stderr = None if stdin is None else Stream(stdin), out, err
     try:
-        code = process.run([str(word) for word in words])
+        code = process.run([str(word) for word in words], lambda: app)
     finally:
         sys.stdin, sys.stdout, sys.stderr = before
     assert "Traceback" not in err.text
@@ -431,7 +431,7 @@ def test_a_signal_ends_any_command_with_its_code(here, name, number) -> None:
 
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with process._signals():
+        with signals.handled():
             code, out, err = run(*name.split(), *CORPUS[name].good, "--json", stdout=Interrupting())
     finally:
         for each, handler in handlers.items():
@@ -528,7 +528,7 @@ def _failing(*words) -> tuple[int, str]:
     before, err = sys.stderr, Stream()
     sys.stderr = err
     try:
-        return process.run(list(words)), err.text
+        return process.run(list(words), lambda: app), err.text
     finally:
         sys.stderr = before
 

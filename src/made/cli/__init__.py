@@ -1,25 +1,32 @@
-"""The `made` command, one file for each family of commands.
+"""The `made` command, one file for each command.
 
-This file imports next to nothing, so that signals are handled from the first moment: see :mod:`made.cli.process`.
+This file imports next to nothing, so that signals are handled from the first moment: see :mod:`made.cli.signals`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import typer
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """What the shell runs."""
+    """The entry point of the `made` command."""
     from made.cli import process
 
-    process.main()
+    process.main(_app)
+
+
+def _app() -> typer.Typer:
+    from made.cli.commands import app
+
+    return app
 
 
 def __getattr__(name: str) -> Any:
     if name == "app":
-        from made.cli.commands import app
-
-        return app
+        return _app()
     raise AttributeError(f"module 'made.cli' has no attribute {name!r}")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
-from made.cli.process import WORDS, signal_of, stopped
+from made.cli.signals import WORDS, print_stopped, signal_of
 from made.display import shortened, visible
 from made.errors import DataError, Diverged, ModelError, QuestionError, UnseenWarning
 from made.hints import for_command_line
@@ -164,7 +164,7 @@ def report(error: BaseException) -> int:
     if os.environ.get("MADE_DEBUG") and code:
         note("".join(traceback.format_exception(error)))
     if code > 128:
-        stopped(_sentence(error, code))
+        print_stopped(_sentence(error, code))
     elif code:
         fail(_sentence(error, code), code)
     return code

@@ -25,7 +25,7 @@ from made.cli.common import (
     usage,
     write_page,
 )
-from made.cli.process import signal_of
+from made.cli.signals import signal_of
 from made.display import visible
 from made.errors import Interrupted
 

@@ -13,7 +13,7 @@ import typer
 
 from made.cli.common import DATA, JSON, QUIET, command, fail, note, print_json, rows_for, usage
 from made.cli.lists import kinds, place, whole_number
-from made.cli.process import signal_of
+from made.cli.signals import signal_of
 from made.display import shortened
 from made.errors import Interrupted
 from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from made.cli.common import cell, fail, note, print_json
-from made.cli.process import signal_of
+from made.cli.signals import signal_of
 from made.errors import Interrupted
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import typer
 
 from made.cli.common import DATA, JSON, QUIET, cell, command, note, print_json, rows_for, say
 from made.cli.fit import own_validation, parameters_in, read_toml, value_of
-from made.cli.process import signal_of
+from made.cli.signals import signal_of
 from made.errors import Interrupted
 
 if TYPE_CHECKING:
