@@ -24,7 +24,7 @@ import typer
 
 from made import MADE
 from made.cli import app, process, signals
-from made.cli.common import EXIT_CODES
+from made.cli.errors import EXIT_CODES
 
 resource = pytest.importorskip("resource")
 

@@ -11,7 +11,7 @@ import pytest
 
 from command import run, run_json
 from made import MADE
-from made.cli.skip import OnError, Sieve, spread
+from made.cli.on_error import OnError, RowFilter, spread
 from made.io import files
 from made.tables.field import Field
 
@@ -169,7 +169,7 @@ def test_a_value_that_is_given_may_be_missing_in_a_row(home) -> None:
 
 def test_bad_values_are_found_once_and_not_once_for_each_row(home, monkeypatch) -> None:
     made = MADE.load(home / "model")
-    sieve = Sieve(made, OnError.skip)
+    sieve = RowFilter(made, OnError.skip)
     table = pa.concat_tables([files.read(home / "good.csv")] * 20)
     kinds = ["horse" if row % 2 else kind for row, kind in enumerate(table["kind"].to_pylist())]
     table = table.set_column(0, "kind", pa.array(kinds))

@@ -7,17 +7,22 @@ from typing import Annotated
 
 import typer
 
-from made.cli.ask import evaluate, explain, info, score
-from made.cli.common import EXIT_CODES
+from made.cli.ask import ask
 from made.cli.compare import compare
 from made.cli.data import app as data
 from made.cli.demo import demo
-from made.cli.draw import impute, sample
+from made.cli.denoise import denoise
+from made.cli.errors import EXIT_CODES
+from made.cli.evaluate import evaluate
+from made.cli.explain import explain
 from made.cli.fit import fit
+from made.cli.impute import impute
+from made.cli.info import info
 from made.cli.paper import app as paper
-from made.cli.predict import denoise, predict
-from made.cli.question import ask
+from made.cli.predict import predict
 from made.cli.report import report
+from made.cli.sample import sample
+from made.cli.score import score
 from made.cli.tune import tune
 
 __all__ = ["app"]

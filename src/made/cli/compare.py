@@ -11,20 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import (
-    DATA,
-    JSON,
-    QUIET,
-    cell,
-    command,
-    note,
-    page_for,
-    print_json,
-    rows_for,
-    say,
-    usage,
-    write_page,
-)
+from made.cli.errors import command, usage
+from made.cli.html_pages import page_path, write_page
+from made.cli.options import DATA, JSON, QUIET
+from made.cli.printing import cell, note, print_json, say
+from made.cli.rows import read_rows
 from made.cli.signals import signal_of
 from made.display import visible
 from made.errors import Interrupted
@@ -77,7 +68,7 @@ def compare(
     """
     if not 0 <= budget < float("inf"):
         raise usage(f"'--budget' should be minutes, 0 for no limit, not {budget}.")
-    page = None if out is None and as_json else page_for("compare", out, data)
+    page = None if out is None and as_json else page_path("compare", out, data)
     systems, titles = _systems(models, seed)
 
     from made.compare import comparison
@@ -259,10 +250,10 @@ def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[li
     """The rows of the three parts, and what the person should know about them."""
     from made.compare import comparison
 
-    parts: dict[str, Any] = _own_parts(data) or {"train": rows_for(data, "train")[0]}
+    parts: dict[str, Any] = _own_parts(data) or {"train": read_rows(data, "train")[0]}
     for part, source in (("valid", valid), ("test", test)):
         if source is not None:
-            parts[part] = rows_for(source, part)[0]
+            parts[part] = read_rows(source, part)[0]
     sources = {"train": data, "valid": valid or data, "test": test or data}
     called = {part: data if len(parts) == 1 else f"{sources[part]} ({part})" for part in parts}
     coded, meanings = comparison.zeros_and_ones({called[part]: rows for part, rows in parts.items()})

@@ -8,7 +8,10 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, fail, note, print_json, say, usage
+from made.cli.errors import command, fail, usage
+from made.cli.options import JSON, QUIET
+from made.cli.pictures import draw_pictures
+from made.cli.printing import note, print_json, say
 
 __all__ = ["demo"]
 
@@ -29,7 +32,6 @@ def demo(
 
     from made import MADE, mean_and_interval
     from made.baselines.bernoulli import BernoulliMixture
-    from made.cli.fit import draw_pictures
     from made.io.datasets import digits
     from made.model.folder import check_replaceable, is_model
     from made.paper import figure_samples

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 import shlex
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, command, fail, note, print_json, rows_for, usage
-from made.cli.lists import kinds, place, whole_number
+from made.cli.errors import command, usage
+from made.cli.options import DATA, JSON, QUIET
+from made.cli.parsing import place, whole_number
+from made.cli.pictures import draw_pictures
+from made.cli.printing import note, print_json
+from made.cli.rows import own_validation, read_rows
 from made.cli.signals import signal_of
+from made.cli.training_options import parameters_in, value_of
 from made.display import shortened
 from made.errors import Interrupted
 from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter
@@ -21,9 +25,8 @@ from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter
 if TYPE_CHECKING:
     from made.estimator import MADE
 
-__all__ = ["fit", "own_validation", "parameters_in", "read_toml", "value_of"]
+__all__ = ["fit"]
 
-LARGEST_TOML = 1 << 20
 TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "seed": int, "verbose": int}
 
 
@@ -123,14 +126,14 @@ def fit(
     parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({"verbose": 0} if quiet or as_json else {})
     model = MADE(**parameters)
     model._validate_params()
-    rows, own_shape = rows_for(data, "train")
+    rows, own_shape = read_rows(data, "train")
     names = getattr(rows, "column_names", [f"x{d}" for d in range(rows.shape[1])])
     for told in ("columns", "missing"):
         if isinstance(parameters.get(told), dict):
             setattr(model, told, {place(str(name), names): each for name, each in parameters[told].items()})
     own_valid = valid is not None
     valid = own_validation(data) if valid is None else valid
-    valid_rows = None if valid is None else rows_for(valid, "valid")[0]
+    valid_rows = None if valid is None else read_rows(valid, "valid")[0]
     shape = own_shape if shape is None else shape
     width = rows.shape[1]
     if shape is not None and shape[0] * shape[1] != width:
@@ -155,97 +158,6 @@ def summary(model: MADE, out: Path) -> dict[str, Any]:
     """What became of a fit."""
     scores = model.model_.config.scores
     return {"out": str(out), "finished": model.model_.finished, "epochs": model.n_epochs_, **scores}
-
-
-def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: bool) -> None:
-    """Put pictures into the model's folder, if there is matplotlib."""
-    from importlib.util import find_spec
-
-    from made.model.folder import add_files
-
-    if find_spec("matplotlib") is None:
-        note("No pictures: for them, install matplotlib (pip install 'made[plot]').", quiet)
-        return
-    from made.paper import pictures
-
-    files: dict[str, Any] = {}
-    if model.model_.history:
-        files["learning_curve.png"] = lambda path: pictures.learning_curve(model.model_.history, path)
-    if shape is not None:
-        drawn = model.sample(100, random_state=model.model_.config.seed)
-        rows = drawn if hasattr(drawn, "dtype") else drawn.to_pandas().to_numpy()
-        files["samples.png"] = lambda path: pictures.samples(rows, shape, path)
-    add_files(out, files)
-
-
-def own_validation(data: str) -> str | None:
-    """The validation rows that come with a named set."""
-    from made.io import datasets
-
-    if data == "-" or Path(data).exists():
-        return None
-    name, chosen = datasets.split(data)
-    return f"{name}:valid" if chosen in (None, "train") and datasets.known(name) else None
-
-
-def read_toml(option: str, path: Path) -> dict[str, Any]:
-    """A small TOML file, with - in its names taken as _."""
-    try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST_TOML + 1)
-        if len(text) > LARGEST_TOML:
-            raise ValueError(f"it has more than {LARGEST_TOML:,} bytes")
-        content = tomllib.loads(text.decode())
-    except RecursionError:
-        raise fail(f"'{option}': {path} cannot be read: it is nested too deeply.", 3) from None
-    except (OSError, ValueError) as error:
-        reason = str(getattr(error, "strerror", None) or error).rstrip(".")
-        raise fail(f"'{option}': {path} cannot be read: {reason}.", 3) from None
-    return {name.replace("-", "_"): value for name, value in content.items()}
-
-
-def parameters_in(path: Path | None) -> dict[str, Any]:
-    """The parameters that a file has; none without a file."""
-    if path is None:
-        return {}
-    content = read_toml("--config", path)
-    if "seed" in content:
-        content["random_state"] = content.pop("seed")
-    if unknown := [name for name in content if name not in PARAMETERS]:
-        raise usage(f"'--config': {path} has {unknown[0]!r}, but the parameters are {', '.join(PARAMETERS)}.")
-    return content
-
-
-def value_of(name: str, value: Any) -> Any:
-    """An option's text as the estimator takes it."""
-    kind = PARAMETERS[name].kind
-    option = f"'--{name.replace('_', '-')}'"
-    if kind == "sizes":
-        parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-        if not isinstance(parts, (list, tuple)):
-            raise usage(f"{option} should be a list of whole numbers such as [500, 500], not {value!r}.")
-        try:
-            sizes = tuple(int(part) for part in parts)
-        except (TypeError, ValueError):
-            sizes = ()
-        if [str(size) for size in sizes] != [str(part).strip() for part in parts]:
-            raise usage(f"{option} should be whole numbers such as 500,500, not {shortened(str(value), 80)!r}.")
-        return sizes
-    if kind in ("masks", "auto", "auto float") and isinstance(value, str):
-        word, what, number = {
-            "masks": ("unlimited", "a whole number", int),
-            "auto": ("auto", "a whole number", int),
-            "auto float": ("auto", "a number", float),
-        }[kind]
-        try:
-            return word if value == word else number(value)
-        except ValueError:
-            raise usage(f"{option} should be {what}, or {word}, not {shortened(value, 80)!r}.") from None
-    if name == "clip" and value == 0:
-        return None
-    if kind == "columns" and isinstance(value, str) and "=" in value:
-        return kinds(option.strip("'"), value)
-    return value
 
 
 def _shape(image: str | None) -> tuple[int, int] | None:

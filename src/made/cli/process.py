@@ -30,7 +30,7 @@ def main(load_app: LoadApp) -> None:
 
 
 def run(words: Sequence[str], load_app: LoadApp) -> int:
-    """Run a command line and return its exit code; see :data:`made.cli.common.EXIT_CODES`."""
+    """Run a command line and return its exit code; see :data:`made.cli.errors.EXIT_CODES`."""
     signals.reset()
     try:
         try:
@@ -43,7 +43,7 @@ def run(words: Sequence[str], load_app: LoadApp) -> int:
         if number := signals.signal_of(error):
             code = 128 + number
         else:
-            from made.cli.common import report
+            from made.cli.errors import report
 
             code = report(error)
     return signals.exit_code(code)

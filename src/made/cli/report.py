@@ -7,22 +7,12 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import (
-    DATA,
-    JSON,
-    MODEL,
-    QUIET,
-    SEED,
-    columns_of,
-    command,
-    load,
-    note,
-    page_for,
-    print_json,
-    rows_for,
-    say,
-    write_page,
-)
+from made.cli.errors import command
+from made.cli.html_pages import page_path, write_page
+from made.cli.models import load
+from made.cli.options import DATA, JSON, MODEL, QUIET, SEED
+from made.cli.printing import note, print_json, say
+from made.cli.rows import known_columns, read_rows
 
 __all__ = ["report"]
 
@@ -57,11 +47,11 @@ def report(
 
     The page is complete in itself. With --json, its numbers are printed.
     """
-    page = None if out is None and as_json else page_for("report", out, data)
+    page = None if out is None and as_json else page_path("report", out, data)
     from made.report.numbers import measure
 
     made = load(model, seed, quiet=quiet)
-    table = columns_of(rows_for(data, "test")[0], made, quiet)
+    table = known_columns(read_rows(data, "test")[0], made, quiet)
     found = measure(
         made, table, samples=samples, most_rows=rows, top=top, seed=seed, name=str(model), data=_called(data)
     )

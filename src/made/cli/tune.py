@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, QUIET, cell, command, note, print_json, rows_for, say
-from made.cli.fit import own_validation, parameters_in, read_toml, value_of
+from made.cli.errors import command
+from made.cli.options import DATA, JSON, QUIET
+from made.cli.printing import cell, note, print_json, say
+from made.cli.rows import own_validation, read_rows
 from made.cli.signals import signal_of
+from made.cli.training_options import parameters_in, read_toml, value_of
 from made.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -78,10 +81,10 @@ def tune(
         note(f"{before.finished} of {wanted} trials are finished.{more}", quiet)
     elif resume:
         note(f"Note: there is nothing to go on with in {out}: the search starts.", quiet)
-    rows = rows_for(data, "train")[0]
+    rows = read_rows(data, "train")[0]
     own_valid = [] if valid is None else ["--valid", valid]
     valid = own_validation(data) if valid is None else valid
-    valid_rows = None if valid is None else rows_for(valid, "valid")[0]
+    valid_rows = None if valid is None else read_rows(valid, "valid")[0]
     refit = shlex.join(["made", "fit", data, *own_valid, "--config", str(out / "best.toml"), "--out", "MODEL"])
     try:
         with _progress(before, trials, shown=not (quiet or as_json)) as report:

@@ -1,4 +1,4 @@
-"""`made paper`: the paper's tables and figures, made again; each goes on where it was stopped."""
+"""`made paper report`: docs/results.md, from the JSON files of the results."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from typing import Annotated
 
 import typer
 
-from made.cli.common import JSON, QUIET, command, fail, note, print_json
-from made.cli.paper_figures import figure
-from made.cli.paper_pieces import RESULTS, SEED
-from made.cli.paper_tables import table
+from made.cli.errors import command, fail
+from made.cli.options import JSON, QUIET
+from made.cli.paper.options import RESULTS, SEED
+from made.cli.printing import note, print_json
 
-__all__ = ["app"]
-
-app = typer.Typer(no_args_is_help=True, help="The paper's tables and figures, made again.", rich_markup_mode=None)
-app.add_typer(table, name="table")
-app.add_typer(figure, name="figure")
+__all__ = ["report"]
 
 
-@app.command()
 @command
 def report(
     results: RESULTS = Path("results"),

@@ -1,4 +1,4 @@
-"""What the commands of `made paper` share: options, the search that they run, and the table that they print."""
+"""The search that a command of `made paper` runs, and the table that it prints."""
 
 from __future__ import annotations
 
@@ -7,52 +7,18 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from made.cli.common import cell, fail, note, print_json
+from made.cli.errors import fail, usage
+from made.cli.printing import cell, note, print_json
 from made.cli.signals import signal_of
 from made.errors import Interrupted
 
 if TYPE_CHECKING:
     from made.paper.search import Search
 
-__all__ = [
-    "EPOCHS",
-    "GRID",
-    "RESULTS",
-    "ROWS",
-    "RUNS",
-    "SEED",
-    "Budget",
-    "search_of",
-    "show",
-    "typed",
-    "writable",
-]
-
-
-class Budget(StrEnum):
-    """Which part of the paper's grid is tried."""
-
-    evening = "evening"
-    full = "full"
-
-
-ROWS = Annotated[
-    list[str] | None,
-    typer.Option("--row", help="A row of the table; may be repeated. All unless told.", show_default=False),
-]
-GRID = Annotated[Budget, typer.Option("--grid", help="The paper's full grid, or what fits an evening on two cores.")]
-RESULTS = Annotated[Path, typer.Option("--results", help="The folder for results, as JSON.")]
-RUNS = Annotated[Path, typer.Option("--runs", help="The folder for the models, from which training goes on.")]
-SEED = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="The seed of everything that is random.")]
-EPOCHS = Annotated[
-    int | None, typer.Option("--epochs", min=1, help="The most epochs, if not the grid's.", show_default=False)
-]
+__all__ = ["chosen_rows", "print_results", "search_for", "typed", "writable"]
 
 
 def typed() -> str:
@@ -71,7 +37,7 @@ def writable(folder: Path, option: str) -> None:
 
 
 @contextmanager
-def search_of(
+def search_for(
     name: str, results: Path, runs: Path, budget: str, seed: int, as_json: bool, quiet: bool
 ) -> Iterator[Search]:
     """What trains and writes down; stopped, it says how to go on."""
@@ -95,7 +61,7 @@ def search_of(
         raise Interrupted(f"{text} To go on: {typed()}", signal_of(stopped)) from None
 
 
-def show(rows: list[dict[str, Any]], as_json: bool) -> None:
+def print_results(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
@@ -116,3 +82,9 @@ def show(rows: list[dict[str, Any]], as_json: bool) -> None:
         texts = [each["dataset"], each["row"], *cells, *([str(each["config"]["name"])] if named else [])]
         shown.add_row(*map(cell, texts))
     Console().print(shown)
+
+
+def chosen_rows(rows: list[str] | None, known: tuple[str, ...]) -> list[str]:
+    if unknown := [each for each in rows or () if each not in known]:
+        raise usage(f"'--row': {unknown[0]!r} is not a row; the rows are {', '.join(known)}.")
+    return rows or list(known)

@@ -9,13 +9,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from made.cli.common import usage
+from made.cli.errors import usage
 from made.display import shortened
 
 if TYPE_CHECKING:
     from made.estimator import MADE
 
-__all__ = ["assignments", "columns", "kinds", "place", "whole_number"]
+__all__ = ["assignments", "columns", "kinds", "place", "whole_number", "whole_numbers"]
 
 MOST_DIGITS = 9
 
@@ -23,6 +23,17 @@ MOST_DIGITS = 9
 def whole_number(text: str) -> int | None:
     """A whole number in ASCII digits, of a sensible size; ``None`` if the text is something else."""
     return int(text) if re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", text) else None
+
+
+def whole_numbers(option: str, text: str, least: int, empty: bool = False) -> list[int]:
+    """Whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    numbers = [number for part in parts if (number := whole_number(part)) is not None and number >= least]
+    if (not parts and not empty) or len(numbers) < len(parts):
+        raise usage(
+            f"'{option}' should be whole numbers, at least {least}, such as 1,2,4, not {shortened(text, 80)!r}."
+        )
+    return numbers
 
 
 def place(name: str, names: Sequence[str]) -> str | int:

@@ -1,4 +1,4 @@
-"""Rows from a model: `sample`, `impute`."""
+"""`made impute`: fill the missing values of a table."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from made.cli.common import DATA, JSON, MODEL, OUT, QUIET, SEED, command, load, note, print_json, usage
-from made.cli.lists import assignments
-from made.cli.pieces import SAFE_CSV
-from made.cli.skip import ON_ERROR, OnError, Sieve, spread
+from made.cli.errors import command, usage
+from made.cli.models import load
+from made.cli.on_error import ON_ERROR, OnError, RowFilter, spread
+from made.cli.options import DATA, JSON, MODEL, OUT, QUIET, SAFE_CSV, SEED
+from made.cli.output import Output, for_file, texts
+from made.cli.printing import note, print_json
+from made.cli.rows import stream_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,35 +24,7 @@ if TYPE_CHECKING:
     from made.estimator import MADE
     from made.queries.imputation import Uncertainty
 
-__all__ = ["impute", "sample"]
-
-
-@command
-def sample(
-    model: MODEL,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many rows.")] = 1,
-    out: OUT = None,
-    given: Annotated[
-        str | None, typer.Option("--given", help="What is known, such as 'Status=bad, Home=rent'.", show_default=False)
-    ] = None,
-    safe_csv: SAFE_CSV = False,
-    temperature: Annotated[
-        float, typer.Option("--temperature", help="From 0.001 to 1000; below 1: nearer to the most likely rows.")
-    ] = 1.0,
-    seed: SEED = None,
-    as_json: JSON = False,
-    quiet: QUIET = False,
-) -> None:
-    """Draw new rows."""
-    from made.cli.pieces import Output
-    from made.queries import batches as blocks
-
-    made = load(model, seed, quiet=quiet)
-    known, generator = assignments("--given", given, made), made._generator(None)
-    with Output(out, as_json, quiet, made.model_.schema.names, safe_csv) as output:
-        for begin in range(0, count, blocks.ROWS_AT_A_TIME):
-            some = min(blocks.ROWS_AT_A_TIME, count - begin)
-            output.write(made.sample(some, given=known, temperature=temperature, random_state=generator))
+__all__ = ["impute"]
 
 
 @command
@@ -92,12 +67,11 @@ def impute(
         raise usage("'--uncertainty' should be a file: standard output is for the table.")
     import numpy as np
 
-    from made.cli.pieces import Output, for_file, pieces
     from made.io.streaming import Writer
 
     made = load(model, seed, quiet=quiet)
     names, generator = list(made.model_.schema.names), made._generator(None)
-    sieve = Sieve(made, on_error)
+    row_filter = RowFilter(made, on_error)
     if stack and {"row", "draw"} & set(names):
         raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: leave it out.")
     paths = _numbered(str(out), draws) if draws > 1 and not stack else []
@@ -121,9 +95,9 @@ def impute(
             filled, how_sure = answer if sure is not None else (answer, None)
             return [filled] if draws == 1 else list(filled), how_sure
 
-        for first, rows in pieces(data, made, quiet):
-            rows = _settled(sieve.settle(rows), made)
-            parts = sieve.answers(first, rows, fill) or [(np.arange(0), fill(sieve.blank(rows)))]
+        for first, rows in stream_rows(data, made, quiet):
+            rows = _settled(row_filter.settle(rows), made)
+            parts = row_filter.answers(first, rows, fill) or [(np.arange(0), fill(row_filter.blank(rows)))]
             each = [spread([(at, some[draw]) for at, (some, _) in parts], len(rows), names) for draw in range(draws)]
             if stack:
                 outputs[0].write(_stacked(each, names, first))
@@ -134,11 +108,11 @@ def impute(
                 lines = _holes(made, each, _together([(at, how) for at, (_, how) in parts], len(rows)), first)
                 sure.write(for_file(lines, uncertainty, None, safe_csv))
             rows_seen += len(rows)
-        outputs[0].facts = sieve.facts()
+        outputs[0].facts = row_filter.facts()
     if not as_json:
-        sieve.note(quiet)
+        row_filter.note(quiet)
     if paths and as_json:
-        print_json({"rows": rows_seen, "draws": draws, "out": out} | sieve.facts())
+        print_json({"rows": rows_seen, "draws": draws, "out": out} | row_filter.facts())
     elif paths:
         note(f"{rows_seen} rows written to each of {paths[0]}, ..., {paths[-1]}.", quiet)
 
@@ -196,8 +170,6 @@ def _holes(made: MADE, draws: list[Any], sure: Uncertainty, first: int) -> pa.Ta
     """A line for each hole and draw: what was filled in, and how sure that is."""
     import numpy as np
     import pyarrow as pa
-
-    from made.cli.pieces import texts
 
     parts = []
     for d, field in enumerate(made.model_.schema.fields):

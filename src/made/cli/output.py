@@ -1,53 +1,22 @@
-"""Tables in pieces, in and out, so that memory is bounded by a piece and not by the table."""
+"""A table written batch by batch, to a file or to standard output."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from made.cli.common import columns_of, is_file, note, print_json, rows_for
+from made.cli.printing import note, print_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from made.estimator import MADE
     from made.io.streaming import Writer
 
-__all__ = ["SAFE_CSV", "Output", "for_file", "pieces", "texts"]
-
-SAFE_CSV = Annotated[
-    bool,
-    typer.Option(
-        "--safe-csv", help="In CSV, put ' before text that a spreadsheet would run as a formula (=, +, -, @, tab)."
-    ),
-]
-
-
-def pieces(source: str, model: MADE, quiet: bool, lacks: int | None = None) -> Iterator[tuple[int, Any]]:
-    """Rows from a file, standard input or a named set, in blocks, and the number of rows before each.
-
-    They have the columns of the model, in its order; ``lacks`` is one that need not be there.
-    """
-    from made.io.streaming import stream
-    from made.queries import batches as blocks
-
-    first, size = 0, blocks.ROWS_AT_A_TIME
-    if is_file(source):
-        parts = stream(source, size)
-    else:
-        whole = rows_for(source, "test")[0]
-        parts = (whole[begin : begin + size] for begin in range(0, len(whole), size))
-    for rows in parts:
-        if getattr(rows, "dtype", None) is not None and rows.dtype.kind == "f" and rows.dtype.itemsize > 8:
-            rows = rows.astype("float64")  # more than that, no file that is written here can hold
-        yield first, columns_of(rows, model, quiet or first > 0, lacks)
-        first += len(rows)
+__all__ = ["Output", "for_file", "texts"]
 
 
 class Output:

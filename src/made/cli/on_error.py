@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from made.cli.common import note
+from made.cli.printing import note
 from made.display import shortened
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from made.estimator import MADE
     from made.tables.field import Field
 
-__all__ = ["ON_ERROR", "OnError", "Sieve", "spread"]
+__all__ = ["ON_ERROR", "OnError", "RowFilter", "spread"]
 
 REASONS = 3
 INFINITY = "{}: infinity cannot be used."
@@ -42,7 +42,7 @@ ON_ERROR = Annotated[
 ]
 
 
-class Sieve:
+class RowFilter:
     """Tells the rows that a model can answer from those that it cannot.
 
     Arguments:

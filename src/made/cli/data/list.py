@@ -1,0 +1,35 @@
+"""`made data list`: the named datasets."""
+
+from __future__ import annotations
+
+from made.cli.errors import command
+from made.cli.options import JSON, QUIET, SEED
+from made.cli.printing import print_json, say
+
+__all__ = ["list_datasets"]
+
+
+@command
+def list_datasets(seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
+    """The named sets, their sizes, and where each would come from."""
+    from made.io import datasets
+
+    facts = [
+        {
+            "name": name,
+            "columns": each.columns,
+            "train": each.train,
+            "valid": each.valid,
+            "test": each.test,
+            "where": datasets.state(name),
+            "about": each.about,
+        }
+        for name, each in datasets.NAMES.items()
+    ]
+    if as_json:
+        print_json(facts)
+        return
+    say(f"{'name':16}{'columns':>8}{'train':>8}{'valid':>8}{'test':>8}  {'where':14}about")
+    for each in facts:
+        sizes = "".join(f"{each[key]:>8}" for key in ("columns", "train", "valid", "test"))
+        say(f"{each['name']:16}{sizes}  {each['where']:14}{each['about']}")

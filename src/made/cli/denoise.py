@@ -1,0 +1,113 @@
+"""`made denoise`: the most likely clean row behind each noisy one."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from made.cli.errors import command, usage
+from made.cli.models import load
+from made.cli.options import DATA, JSON, MASKS, MODEL, OUT, QUIET, SAFE_CSV, SEED
+from made.cli.output import Output, for_file, texts
+from made.cli.parsing import assignments
+from made.cli.printing import note
+from made.cli.rows import stream_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from made.model.denoising import Denoised
+
+__all__ = ["denoise"]
+
+
+@command
+def denoise(
+    model: MODEL,
+    data: DATA,
+    out: OUT = None,
+    error: Annotated[float, typer.Option("--error", help="The probability that an entry is wrong.")] = 0.05,
+    column_error: Annotated[
+        str | None,
+        typer.Option("--column-error", help="The same of some columns, such as 'age=0.2, job=0'.", show_default=False),
+    ] = None,
+    mean: Annotated[
+        bool, typer.Option("--mean", help="What is expected of each entry by itself, not the most likely row.")
+    ] = False,
+    changes: Annotated[
+        str | None, typer.Option("--changes", help="A file of the entries that were changed.", show_default=False)
+    ] = None,
+    safe_csv: SAFE_CSV = False,
+    masks: MASKS = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Clean noisy rows: the most likely row, given that each entry is wrong with a stated probability.
+
+    A wrong entry of a column with a list of values is any other of them, each as likely; a wrong number is a draw from
+    the column's marginal. Holes stay holes. It is exact where the table has few possible rows; otherwise the most
+    likely row is a local optimum, and --mean an estimate by Gibbs sampling, with its standard error in --changes. That
+    file has a line for each entry that was changed (with --mean: that is more likely wrong than not); rows are counted
+    from 0.
+    """
+    if changes == "-":
+        raise usage("'--changes' should be a file: standard output is for the table.")
+    from made.io.streaming import Writer
+    from made.queries.batches import counted_from
+
+    made = load(model, seed, masks, quiet)
+    errors = assignments("--column-error", column_error, made) or {}
+    for name, chance in errors.items():
+        if not isinstance(chance, float):
+            raise usage(f"'--column-error' of {name!r} should be a probability, not {chance!r}.")
+    names, generator = list(made.model_.schema.names), made._generator(None)
+    changed, entries, method, largest = 0, 0, "", 0.0
+    with ExitStack() as open_files:
+        output = open_files.enter_context(Output(out, as_json, quiet, names, safe_csv))
+        listed = None if changes is None else open_files.enter_context(Writer(changes))
+        for first, rows in stream_rows(data, made, quiet):
+            with counted_from(first):
+                clean, how = made.denoise(
+                    rows,
+                    error,
+                    column_error=errors,
+                    strategy="mean" if mean else "mode",
+                    return_uncertainty=True,
+                    random_state=generator,
+                )
+            output.write(clean)
+            which = how.wrong > 0.5 if mean else how.changed
+            if listed is not None and changes is not None:
+                listed.write(for_file(_changes(names, rows, clean, how, which, first), changes, None, safe_csv))
+            changed, entries, method = changed + int(which.sum()), entries + int((how.wrong >= 0).sum()), how.method
+            largest = max([largest, *how.error[how.error == how.error].tolist()])
+        output.facts = {"entries": entries, "changed": changed, "method": method, "standard_error": largest}
+    if not as_json:
+        how_sure = f", with a standard error of {largest:.2g} at most" if largest else ""
+        verb = "are more likely wrong than not" if mean else "were changed"
+        note(f"{changed} of {entries} entries {verb} ({method}{how_sure}).", quiet)
+
+
+def _changes(names: list[str], rows: Any, clean: Any, how: Denoised, which: NDArray[Any], first: int) -> pa.Table:
+    """A line for each of some entries: what it was, what it is now, and the probability that it was wrong."""
+    import numpy as np
+    import pyarrow as pa
+
+    parts = []
+    for d, name in enumerate(names):
+        places = np.flatnonzero(which[:, d])
+        part = {
+            "row": first + places,
+            "place": np.full(len(places), d),
+            "column": pa.array([name] * len(places), pa.string()),
+            "was": texts(rows, d, places),
+            "now": texts(clean, d, places),
+            "probability_wrong": how.wrong[places, d],
+            "standard_error": how.error[places, d],
+        }
+        parts.append(pa.table(part))
+    return pa.concat_tables(parts).sort_by([("row", "ascending"), ("place", "ascending")]).drop_columns(["place"])

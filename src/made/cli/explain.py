@@ -1,0 +1,106 @@
+"""`made explain`: the rows that are least likely, and the entries that make them so."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from made.cli.errors import command
+from made.cli.models import load
+from made.cli.on_error import ON_ERROR, OnError, RowFilter, spread
+from made.cli.options import DATA, JSON, MASKS, MODEL, OUT, QUIET, SAFE_CSV, SEED
+from made.cli.output import Output
+from made.cli.printing import cell, print_json
+from made.cli.rows import stream_rows
+from made.errors import UnseenWarning
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["explain"]
+
+
+@command
+def explain(
+    model: MODEL,
+    data: DATA,
+    out: OUT = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of the oddest rows to show.")] = 10,
+    on_error: ON_ERROR = OnError.stop,
+    safe_csv: SAFE_CSV = False,
+    masks: MASKS = None,
+    seed: SEED = None,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Which entries make a row odd: the oddest rows, and the surprise of each column in nats.
+
+    The surprise is -log p(x_d | x_<d), the mean over masks. With --out, that of every entry of every row.
+    """
+    import numpy as np
+
+    made = load(model, seed, masks, quiet)
+    names, row_filter = list(made.model_.schema.names), RowFilter(made, on_error)
+    if out is not None:
+        with Output(out, as_json, quiet, names=names, safe_csv=safe_csv) as output:
+            for first, rows in stream_rows(data, made, quiet):
+                rows = row_filter.settle(rows)
+                answers = row_filter.answers(first, rows, made.surprise)
+                output.write(
+                    spread(answers or [(np.arange(0), made.surprise(row_filter.blank(rows)))], len(rows), names)
+                )
+            output.facts = row_filter.facts()
+        if not as_json:
+            row_filter.note(quiet)
+        return
+    count, oddest = 0, _Oddest(top)
+    for first, rows in stream_rows(data, made, quiet):
+        rows = row_filter.settle(rows)
+        for places, log_p in row_filter.answers(first, rows, made.score_samples):
+            oddest.meet(first, rows, places, -log_p.astype(np.float64))
+        count += len(rows)
+    count -= row_filter.skipped
+    found: list[dict[str, Any]] = []
+    for row, nll, one in oddest.rows:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenWarning)  # they were counted when the rows were scored
+            surprise = made.surprise(one)
+        each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)[0]
+        ranked = [int(d) for d in np.argsort(-np.nan_to_num(each, nan=-np.inf), kind="stable") if each[d] == each[d]]
+        framed = hasattr(one, "column_names")
+        values = {names[d]: one[names[d]][0].as_py() if framed else one[0, d].item() for d in ranked}
+        surprises = {names[d]: float(each[d]) for d in ranked}
+        found.append({"row": row, "nll": nll, "surprise": surprises, "values": values})
+    if as_json:
+        print_json({"rows": found} | row_filter.facts())
+        return
+    row_filter.note(quiet)
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"The {len(found)} oddest of {count} rows, counted from 0; surprise in nats")
+    for title in ("row", "NLL", "what is odd"):
+        table.add_column(title, justify="left" if title == "what is odd" else "right")
+    for fact in found:
+        parts = [f"{name}={fact['values'][name]} ({value:.1f})" for name, value in list(fact["surprise"].items())[:4]]
+        table.add_row(str(fact["row"]), f"{fact['nll']:.2f}", cell(", ".join(parts)))
+    Console().print(table)
+
+
+class _Oddest:
+    """The rows of highest NLL of all that it has met, the oddest first: their numbers, their NLLs, and themselves."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.rows: list[tuple[int, float, Any]] = []
+
+    def meet(self, first: int, rows: Any, places: NDArray[Any], nll: NDArray[Any]) -> None:
+        """Look at some rows more: the NLLs of those at some places of a block."""
+        for index in (-nll).argsort(kind="stable")[: self.count].tolist():
+            row = int(places[index])
+            # A copy, so that the rows around it are not kept.
+            one = rows.take([row]) if hasattr(rows, "column_names") else rows[row : row + 1].copy()
+            self.rows.append((first + row, float(nll[index]), one))
+        self.rows = sorted(self.rows, key=lambda each: (-each[1], each[0]))[: self.count]

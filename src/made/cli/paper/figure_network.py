@@ -1,0 +1,130 @@
+"""`made paper figure network`: Figure 1."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from made.cli.errors import command, usage
+from made.cli.options import JSON, QUIET
+from made.cli.paper.figures import PICTURE, picture_path
+from made.cli.paper.options import RESULTS, SEED
+from made.cli.paper.searches import typed, writable
+from made.cli.parsing import whole_numbers
+from made.cli.printing import note, print_json, say
+
+if TYPE_CHECKING:
+    from made.network.connectivity import Connectivity
+
+__all__ = ["network"]
+
+LARGEST_LAYER = 1000  # units of a layer that is drawn
+
+
+@command
+def network(
+    ordering: Annotated[
+        str | None,
+        typer.Option("--ordering", help="The position of each column, from 1.", show_default="3,1,2"),
+    ] = None,
+    hidden: Annotated[
+        str | None,
+        typer.Option("--hidden", help="The degrees of hidden units, layer by layer.", show_default="2,1,2,2;1,2,2,1"),
+    ] = None,
+    columns: Annotated[
+        int | None,
+        typer.Option(
+            "--columns",
+            min=1,
+            max=LARGEST_LAYER,
+            help="Instead of these, a random connectivity of so many columns.",
+            show_default=False,
+        ),
+    ] = None,
+    hidden_sizes: Annotated[
+        str | None, typer.Option("--hidden-sizes", help="Units of its hidden layers.", show_default="8,8")
+    ] = None,
+    mask: Annotated[
+        int | None, typer.Option("--mask", min=0, help="Its number; --seed is its seed.", show_default="0")
+    ] = None,
+    direct: Annotated[bool, typer.Option("--direct", help="Draw direct connections, too.")] = False,
+    names: Annotated[
+        str | None, typer.Option("--names", help="Names of the columns, such as a,b,c.", show_default="x1,x2,...")
+    ] = None,
+    out: PICTURE = None,
+    results: RESULTS = Path("results"),
+    seed: SEED = 0,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Figure 1: an autoencoder, the masks of a connectivity, and the MADE that they make of it.
+
+    The paper's example unless told, another ordering and degrees, or a random connectivity.
+    """
+    from made.network.connectivity import Connectivities
+    from made.paper import figure_network
+    from made.paper.record import Record
+
+    if columns is None:
+        for option, value in (("--hidden-sizes", hidden_sizes), ("--mask", mask)):
+            if value is not None:
+                raise usage(f"'{option}' is of a random connectivity: give its number of columns, too (--columns).")
+        drawn = _connectivity(ordering, hidden)
+    else:
+        for option, text in (("--ordering", ordering), ("--hidden", hidden)):
+            if text is not None:
+                raise usage(f"'{option}' and '--columns' exclude each other: that of --columns is random.")
+        sizes = whole_numbers("--hidden-sizes", "8,8" if hidden_sizes is None else hidden_sizes, least=1, empty=True)
+        if max(sizes, default=0) > LARGEST_LAYER:
+            raise usage(f"'--hidden-sizes' should be at most {LARGEST_LAYER} units each, not {hidden_sizes}.")
+        drawn = Connectivities(columns, tuple(sizes), masks=None, ordering="random", seed=seed)[mask or 0]
+    called = None if names is None else [name.strip() for name in names.split(",")]
+    writable(results, "--results")
+    picture, start = picture_path(out, results, "network"), time.perf_counter()
+    try:
+        figure_network.draw(drawn, picture, names=called, direct=direct)
+    except ValueError as error:
+        raise usage(str(error).replace("'names'", "'--names'")) from None
+    config = {"ordering": drawn.ordering.tolist(), "hidden": [degrees.tolist() for degrees in drawn.hidden]}
+    result = Record(results / "network.json").put(
+        {
+            "row": "figure network",
+            "masks": 1,
+            "config": config | {"direct": direct, "names": called},
+            "seed": None if columns is None else seed,
+            "seconds": round(time.perf_counter() - start, 3),
+            "command": typed(),
+            "picture": str(picture),
+        }
+    )
+    if as_json:
+        print_json([result])
+        return
+    say(drawn.describe(called, direct=direct))
+    note(f"The picture is {picture}.", quiet)
+
+
+def _connectivity(ordering: str | None, hidden: str | None) -> Connectivity:
+    """The paper's example, but for what is told."""
+    import numpy as np
+
+    from made.network.connectivity import Connectivity
+    from made.paper.figure_network import EXAMPLE
+
+    positions, degrees = EXAMPLE.ordering, list(EXAMPLE.hidden)
+    if ordering is not None:
+        positions = np.array(whole_numbers("--ordering", ordering, least=1))
+        if sorted(positions.tolist()) != list(range(1, len(positions) + 1)):
+            raise usage(f"'--ordering' should have each position from 1 to {len(positions)} once, not be {ordering!r}.")
+    if hidden is not None:
+        layers = hidden.split(";") if hidden.strip() else []
+        degrees = [np.array(whole_numbers("--hidden", layer, least=0)) for layer in layers]
+    if degrees and max(int(layer.max()) for layer in degrees) >= len(positions):
+        raise usage(
+            f"'--hidden' should have degrees from 0 to {len(positions) - 1}, below the number of columns, not be "
+            f"{'2,1,2,2;1,2,2,1' if hidden is None else hidden!r}."
+        )
+    return Connectivity(positions, tuple(degrees))

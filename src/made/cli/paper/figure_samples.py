@@ -1,0 +1,112 @@
+"""`made paper figure samples`: Figure 3."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from made.cli.errors import command, usage
+from made.cli.options import JSON, QUIET
+from made.cli.paper.figures import IMAGES, PICTURE, picture_path
+from made.cli.paper.options import RESULTS, RUNS, SEED
+from made.cli.paper.searches import typed, writable
+from made.cli.printing import note, print_json, say
+
+__all__ = ["samples"]
+
+PER_ROW = 10  # samples in a row of the figure
+
+
+@command
+def samples(
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model", help="A model's folder; the best one of `table mnist` unless told.", show_default=False
+        ),
+    ] = None,
+    data: IMAGES = "binarized_mnist",
+    masks: Annotated[
+        int, typer.Option("--masks", min=1, max=100, help=f"Rows of {PER_ROW} samples, each by a mask of its own.")
+    ] = 10,
+    out: PICTURE = None,
+    results: RESULTS = Path("results"),
+    runs: RUNS = Path("runs"),
+    seed: SEED = 0,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Figure 3: samples, each row of them by a mask of its own, beside the training rows that are nearest to them."""
+    from made.columns.discrete import Binary
+    from made.estimator import MADE
+    from made.io import datasets
+    from made.paper import figure_samples
+    from made.paper.record import Record
+    from made.queries.sampling import sample
+
+    writable(results, "--results")
+    picture, record = picture_path(out, results, "samples"), Record(results / "samples.json")
+    image = datasets.NAMES[data].image if data in datasets.NAMES else None
+    if image is None:
+        raise usage(f"'--data': {data} is no set of images: choose one, such as binarized_mnist.")
+    folder = _best(results, runs, data) if model is None else model
+    start = time.perf_counter()
+    fitted = MADE.load(folder)
+    network, width = fitted.model_.network, image[0] * image[1]
+    if len(network.columns) != width or not all(isinstance(column, Binary) for column in network.columns):
+        raise usage(f"'--model': {folder} is no model of {width} binary columns, such as {data} has; name one of them.")
+    rows, family = datasets.load(data), network.connectivities
+    if family.masks is not None and len(family.numbers()) < masks:
+        note(f"Note: this model has no more than {len(family.numbers())} masks; rows share them.", quiet)
+    numbers = [index // PER_ROW for index in range(masks * PER_ROW)]
+    drawn = sample(network, len(numbers), numbers=numbers, segments=fitted._segments(), generator=seed).numpy()
+    neighbours = rows.train[figure_samples.nearest(drawn, rows.train)]
+    differing = (drawn != neighbours).sum(axis=1)
+    of_test = (rows.test != rows.train[figure_samples.nearest(rows.test, rows.train)]).sum(axis=1)
+    figure_samples.draw(drawn, neighbours, image, picture, per_row=PER_ROW)
+    scores = fitted.model_.config.scores
+    result = record.put(
+        {
+            "dataset": data,
+            "row": "figure samples",
+            "valid_nll": scores.get("valid_nll"),
+            "masks": fitted.masks,
+            "config": {"name": folder.name, "model": str(folder)},
+            "seed": seed,
+            "epochs": fitted.n_epochs_,
+            "seconds": round(time.perf_counter() - start, 3),
+            "command": typed(),
+            "picture": str(picture),
+            "samples": len(drawn),
+            "nearest": float(differing.mean()),
+            "nearest_of_test": float(of_test.mean()),
+            "copies": int((differing == 0).sum()),
+        }
+    )
+    if as_json:
+        print_json([result])
+        return
+    say(
+        f"{len(drawn)} samples of {folder} differ from the nearest training row in {result['nearest']:.1f} columns on "
+        f"average, test rows in {result['nearest_of_test']:.1f}. The picture is {picture}."
+    )
+
+
+def _best(results: Path, runs: Path, data: str) -> Path:
+    """The folder of the best model of Table 6, by its validation rows."""
+    from made.paper.record import Record
+    from made.paper.search import folder_of
+    from made.paper.table_mnist import ROWS as KNOWN
+
+    path = results / "mnist.json"
+    known = [each for each in Record(path).rows() if each.get("dataset") == data and each.get("row") in KNOWN]
+    known = [each for each in known if each.get("config") and each.get("valid_nll") is not None]
+    if not known:
+        raise usage(
+            f"'--model': {path} names no model of {data}: make one (made paper table mnist), or name its folder."
+        )
+    best = min(known, key=lambda each: float(each["valid_nll"]))
+    return folder_of(runs, data, best["config"]["name"], best["seed"])

@@ -1,0 +1,64 @@
+"""`made paper table complexity`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from made.cli.errors import command
+from made.cli.options import JSON, QUIET
+from made.cli.paper.options import RESULTS, SEED
+from made.cli.paper.searches import typed, writable
+from made.cli.printing import note, print_json, say
+
+__all__ = ["complexity"]
+
+
+@command
+def complexity(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Tiny networks, to see that it works; their times say nothing.")
+    ] = False,
+    results: RESULTS = Path("results"),
+    seed: SEED = 0,
+    as_json: JSON = False,
+    quiet: QUIET = False,
+) -> None:
+    """Table 1: how the time of an exact NLL grows with columns, units, layers and masks, measured on this machine."""
+    from made.paper.record import Record
+    from made.paper.table_complexity import machine, markdown, measure
+
+    writable(results, "--results")
+    record = Record(results / "complexity.json")
+    there, budget = record.rows(), "quick" if quick else "full"
+    facts = {"budget": budget, "command": typed(), "machine": machine()}
+    kept = not quick or all(each.get("budget") == "quick" for each in there)
+    if not kept:
+        note(f"Note: {record.path} has a full measurement, which a quick one does not replace.", quiet)
+    # One that came to its end is made anew, one that was stopped goes on: its table is written last.
+    stopped = kept and not any(each.get("formula") for each in there if each.get("budget") == budget)
+    done = {
+        each["row"]: each["series"] for each in there if stopped and each.get("series") and each["budget"] == budget
+    }
+    rows: list[dict[str, Any]] = []
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append(record.put(row | facts) if kept else row | facts)
+
+    if kept and not stopped:
+        record.remove(budget)
+    result = measure(
+        quick=quick,
+        done=done,
+        # The times of a series are its own key: `seconds`, as everywhere, is a number.
+        keep=lambda each: keep({"row": each["name"], "config": each["fixed"], "series": each}),
+        report=lambda line: note(line, quiet or as_json),
+    )
+    for each in result["rows"]:
+        keep({"row": each["model"], "formula": each["formula"], "measured": each["measured"]})
+    if as_json:
+        print_json(record.rows() if kept else rows)
+    else:
+        say(markdown(result).rstrip("\n"))

@@ -1,0 +1,34 @@
+"""Pictures in a model's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from made.cli.printing import note
+
+if TYPE_CHECKING:
+    from made.estimator import MADE
+
+__all__ = ["draw_pictures"]
+
+
+def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: bool) -> None:
+    """Put pictures into the model's folder, if there is matplotlib."""
+    from importlib.util import find_spec
+
+    from made.model.folder import add_files
+
+    if find_spec("matplotlib") is None:
+        note("No pictures: for them, install matplotlib (pip install 'made[plot]').", quiet)
+        return
+    from made.paper import pictures
+
+    files: dict[str, Any] = {}
+    if model.model_.history:
+        files["learning_curve.png"] = lambda path: pictures.learning_curve(model.model_.history, path)
+    if shape is not None:
+        drawn = model.sample(100, random_state=model.model_.config.seed)
+        rows = drawn if hasattr(drawn, "dtype") else drawn.to_pandas().to_numpy()
+        files["samples.png"] = lambda path: pictures.samples(rows, shape, path)
+    add_files(out, files)
