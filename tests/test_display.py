@@ -15,8 +15,8 @@ import torch
 
 from command import run, run_json
 from made import MADE
-from made.cli.printing import print_json
 from made.cli.parsing import kinds, whole_number
+from made.cli.printing import print_json
 from made.display import shortened, visible
 from made.errors import DataError, QuestionError
 from made.hints import argument, for_command_line, hint
