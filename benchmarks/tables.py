@@ -35,7 +35,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.tables_page import PAGE, RESULTS, page
 from made import MADE
-from made.io.files import atomic
+from made.io.atomic import atomic
 from made.paper.record import source
 from made.paper.table_complexity import machine
 from made.queries.evidence import Evidence

@@ -15,9 +15,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from data_files import write
 from made.errors import MadeError
-from made.io.files import read, shapes, write
-from made.io.streaming import stream
+from made.io.read import read, shapes, stream
 from made.tables.table import Table
 
 __all__ = [

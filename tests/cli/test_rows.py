@@ -12,7 +12,8 @@ import pytest
 from command import run, run_json
 from made import MADE
 from made.cli.on_error import OnError, RowFilter, spread
-from made.io import files
+from made.io.read import read
+from made.io.write import spreadsheet_safe
 from made.tables.field import Field
 
 RANDOM = np.random.default_rng(0)
@@ -46,7 +47,7 @@ def home(tmp_path_factory):
         some.loc[row, column] = value
     some.to_csv(path / "bad.csv", index=False)
     model = MADE(hidden_sizes=(8,), evaluation_masks=2, max_epochs=1, unseen="error", random_state=0)
-    model.fit(files.read(path / "good.csv")).save(path / "model")
+    model.fit(read(path / "good.csv")).save(path / "model")
     return path
 
 
@@ -170,7 +171,7 @@ def test_a_value_that_is_given_may_be_missing_in_a_row(home) -> None:
 def test_bad_values_are_found_once_and_not_once_for_each_row(home, monkeypatch) -> None:
     made = MADE.load(home / "model")
     sieve = RowFilter(made, OnError.skip)
-    table = pa.concat_tables([files.read(home / "good.csv")] * 20)
+    table = pa.concat_tables([read(home / "good.csv")] * 20)
     kinds = ["horse" if row % 2 else kind for row, kind in enumerate(table["kind"].to_pylist())]
     table = table.set_column(0, "kind", pa.array(kinds))
     calls, encode = [], Field.encode
@@ -240,7 +241,7 @@ def test_numbers_are_not_text() -> None:
             "w": ["\uff1d1", None],
         }
     )
-    assert files.spreadsheet_safe(table).to_pydict() == {
+    assert spreadsheet_safe(table).to_pydict() == {
         "'=1": [-1.5, 2.0],
         "d": ["'@a", "'+b"],
         "t": ["'\tx", "a=b"],

@@ -15,10 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from command import run, run_json
+from data_files import write
 from made import MADE
 from made.cli import app
-from made.io import files
-from made.io.streaming import Writer
+from made.io.read import read
+from made.io.write import Writer
 
 FAST = ["--hidden-sizes", "64,64", "--evaluation-masks", "2", "--learning-rate", "0.01", "--seed", 0]
 RANDOM = np.random.default_rng(0)
@@ -41,7 +42,7 @@ def home(tmp_path_factory):
     path = tmp_path_factory.mktemp("tables")
     TABLE.to_csv(path / "whole.csv", index=False)
     HOLES.to_csv(path / "holes.csv", index=False)
-    pyarrow.parquet.write_table(files.read(path / "holes.csv"), path / "holes.parquet", row_group_size=100)
+    pyarrow.parquet.write_table(read(path / "holes.csv"), path / "holes.parquet", row_group_size=100)
     run("fit", path / "whole.csv", "--out", path / "model", *FAST, "--quiet")
     return path
 
@@ -50,7 +51,7 @@ def home(tmp_path_factory):
 def in_blocks(monkeypatch) -> None:
     """Blocks of a few rows, so that a small table has many."""
     monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 32)
-    monkeypatch.setattr("made.io.streaming.BLOCK", 256)
+    monkeypatch.setattr("made.io.csv_blocks.BLOCK", 256)
 
 
 @pytest.mark.parametrize("command", ["predict", "denoise", "impute"])
@@ -190,12 +191,12 @@ def test_noisy_rows_are_cleaned(home, tmp_path) -> None:
 @pytest.mark.parametrize("name", ["holes.csv", "holes.parquet"])
 def test_pieces_are_answered_as_the_whole(home, tmp_path, in_blocks, name) -> None:
     """Files that are read in blocks give what Python gives for the table at once, to the digit."""
-    model, table = MADE.load(home / "model"), files.read(home / name)
+    model, table = MADE.load(home / "model"), read(home / name)
     run("score", home / "model", home / name, "--out", tmp_path / "scores.npy")
     assert np.array_equal(np.load(tmp_path / "scores.npy").ravel(), model.score_samples(table))
     for strategy in ("sample", "mode"):
         run("impute", home / "model", home / name, "--out", tmp_path / "full.csv", "--strategy", strategy)
-        files.write(model.impute(table, strategy=strategy), tmp_path / "at_once.csv")
+        write(model.impute(table, strategy=strategy), tmp_path / "at_once.csv")
         assert (tmp_path / "full.csv").read_text() == (tmp_path / "at_once.csv").read_text()
     run("explain", home / "model", home / name, "--out", tmp_path / "odd.parquet")
     assert pd.read_parquet(tmp_path / "odd.parquet").equals(model.surprise(table).to_pandas())
@@ -207,7 +208,7 @@ def test_pieces_are_answered_as_the_whole(home, tmp_path, in_blocks, name) -> No
     out = run("predict", home / "model", home / name, "--target", "species").stdout
     assert len(out.splitlines()) == 301
     run("sample", home / "model", "-n", 100, "--out", tmp_path / "new.csv", "--seed", 1)
-    files.write(model.sample(100, random_state=1), tmp_path / "at_once.csv")
+    write(model.sample(100, random_state=1), tmp_path / "at_once.csv")
     assert (tmp_path / "new.csv").read_text() == (tmp_path / "at_once.csv").read_text()
     assert run_json("evaluate", home / "model", home / name)["rows"] == 300
 
@@ -215,18 +216,18 @@ def test_pieces_are_answered_as_the_whole(home, tmp_path, in_blocks, name) -> No
 def test_no_more_than_a_block_is_held(home, tmp_path, in_blocks, monkeypatch) -> None:
     """Each block is written before the next one is read, and none is larger than it should be."""
     events: list[tuple[str, int]] = []
-    read, write = files_stream(), Writer.write
+    stream, write_piece = files_stream(), Writer.write
 
     def watched(source, rows):
-        for piece in read(source, rows):
+        for piece in stream(source, rows):
             events.append(("read", len(piece)))
             yield piece
 
     def writing(self, piece):
         events.append(("write", len(piece)))
-        write(self, piece)
+        write_piece(self, piece)
 
-    monkeypatch.setattr("made.io.streaming.stream", watched)
+    monkeypatch.setattr("made.io.read.stream", watched)
     monkeypatch.setattr(Writer, "write", writing)
     for arguments in (
         ["score", home / "model", home / "holes.csv"],
@@ -244,7 +245,7 @@ def test_no_more_than_a_block_is_held(home, tmp_path, in_blocks, monkeypatch) ->
 
 
 def files_stream():
-    from made.io.streaming import stream
+    from made.io.read import stream
 
     return stream
 

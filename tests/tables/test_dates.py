@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import run
+from data_files import write
 from made import MADE
 from made.errors import DataError
-from made.io.files import read, write
+from made.io.read import read
 from made.io.time_zones import zone_of
 from made.tables.dates import DAY, LEAST, as_datetime64, ends_in, in_seconds, in_text, objects, seconds_in
 from made.tables.schema import Schema

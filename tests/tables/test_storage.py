@@ -15,7 +15,7 @@ from pyarrow import parquet
 from command import run
 from made import MADE
 from made.errors import DataError
-from made.io.files import read
+from made.io.read import read
 from made.tables.field import Field
 from made.tables.schema import Schema
 from made.tables.storage import arrow_type, ends_of, is_storage, storage_of

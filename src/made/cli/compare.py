@@ -274,11 +274,12 @@ def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[li
 
 def _own_parts(data: str) -> dict[str, Any] | None:
     """The parts that a named set has, or an archive of the same form."""
-    from made.io import datasets, files
+    from made.io import datasets
+    from made.io.read import read, shapes
 
     path = Path(data)
-    if path.is_file() and path.suffix.lower() == ".npz" and set(datasets.SPLITS) <= files.shapes(path).keys():
-        return {part: files.read(f"{data}:{part}") for part in datasets.SPLITS}
+    if path.is_file() and path.suffix.lower() == ".npz" and set(datasets.SPLITS) <= shapes(path).keys():
+        return {part: read(f"{data}:{part}") for part in datasets.SPLITS}
     if data == "-" or path.exists() or path.suffix or ":" in data or not datasets.known(data):
         return None
     found = datasets.load(data)

@@ -56,7 +56,7 @@ def denoise(
     """
     if changes == "-":
         raise usage("'--changes' should be a file: standard output is for the table.")
-    from made.io.streaming import Writer
+    from made.io.write import Writer
     from made.queries.batches import counted_from
 
     made = load(model, seed, masks, quiet)

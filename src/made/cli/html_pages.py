@@ -34,7 +34,7 @@ def page_path(command: str, out: str | None, data: str) -> Path:
 
 def write_page(path: Path, page: str) -> None:
     """Write a page, whole or not at all, with the folders that it is in."""
-    from made.io.files import atomic
+    from made.io.atomic import atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as file:

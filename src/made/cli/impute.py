@@ -67,7 +67,7 @@ def impute(
         raise usage("'--uncertainty' should be a file: standard output is for the table.")
     import numpy as np
 
-    from made.io.streaming import Writer
+    from made.io.write import Writer
 
     made = load(model, seed, quiet=quiet)
     names, generator = list(made.model_.schema.names), made._generator(None)
@@ -156,7 +156,7 @@ def _stacked(draws: list[Any], names: list[str], first: int) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    from made.io.files import as_table
+    from made.io.write import as_table
 
     tables = [as_table(each, None if hasattr(each, "column_names") else names) for each in draws]
     rows, count = len(tables[0]), len(tables)

@@ -234,7 +234,7 @@ def spread(parts: Sequence[tuple[NDArray[Any], Any]], rows: int, names: Sequence
     import numpy as np
     import pyarrow as pa
 
-    from made.io.files import as_table
+    from made.io.write import as_table
 
     if len(parts) == 1 and len(parts[0][0]) == rows:
         return parts[0][1]
@@ -251,7 +251,7 @@ def _index(names: Sequence[str], name: str) -> int | None:
 def _is_text(rows: Any, place: int) -> bool:
     import pyarrow as pa
 
-    from made.io.files import is_text
+    from made.io.checks import is_text
 
     kind = rows.schema.types[place]
     return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from made.io.streaming import Writer
+    from made.io.write import Writer
 
 __all__ = ["Output", "for_file", "texts"]
 
@@ -54,7 +54,7 @@ class Output:
         self._kept: list[list[Any]] = []
 
     def __enter__(self) -> Output:
-        from made.io.streaming import Writer
+        from made.io.write import Writer
 
         if self._to_file or not self.as_json:
             self._writer = self._stack.enter_context(Writer(self.out or "-", names=self.names))
@@ -89,7 +89,7 @@ def for_file(rows: Any, target: str, names: Sequence[str] | None, safe_csv: bool
     """A table as it is written: into CSV, without formulas if told."""
     if not safe_csv or (target != "-" and Path(target).suffix.lower() != ".csv"):
         return rows
-    from made.io.files import as_table, spreadsheet_safe
+    from made.io.write import as_table, spreadsheet_safe
 
     return spreadsheet_safe(as_table(rows, None if hasattr(rows, "column_names") else names))
 
@@ -98,7 +98,7 @@ def texts(table: Any, column: int, rows: NDArray[Any]) -> pa.Array:
     """Some entries of a column as text, as a CSV file has them; null for a hole."""
     import pyarrow as pa
 
-    from made.io.files import as_text
+    from made.io.write import as_text
 
     if hasattr(table, "column_names"):
         return as_text(table.column(column).take(pa.array(rows)).combine_chunks())

@@ -23,10 +23,11 @@ def is_file(source: str) -> bool:
 
 def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     """Rows from a file, standard input or a named set (of which ``split``, unless it is named); an image's shape."""
-    from made.io import datasets, files
+    from made.io import datasets
+    from made.io.read import read
 
     if is_file(source):
-        return files.read(source), None
+        return read(source), None
     name, chosen = datasets.split(source)
     if not datasets.known(name):
         raise DataError(
@@ -80,7 +81,7 @@ def stream_rows(source: str, model: MADE, quiet: bool, lacks: int | None = None)
 
     They have the columns of the model, in its order; ``lacks`` is one that need not be there.
     """
-    from made.io.streaming import stream
+    from made.io.read import stream
     from made.queries import batches as blocks
 
     first, size = 0, blocks.ROWS_AT_A_TIME

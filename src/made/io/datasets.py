@@ -26,7 +26,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from made.errors import DataError
-from made.io.files import atomic, read, shapes
+from made.io.atomic import atomic
+from made.io.read import read, shapes
 
 __all__ = [
     "DIGESTS",

@@ -1,14 +1,13 @@
-"""Arrays in files, `.npy` and `.npz`, whose claims are checked before anything is loaded.
+"""Arrays in `.npy` and `.npz` files, in blocks of rows.
 
-A header may claim terabytes, and a small archive may unpack to as much: sizes are read first, compared with what the
-file has and with a limit, and what is unpacked is counted while it is.
+A header may claim terabytes, and a small archive may unpack to as much: the claimed size is compared with that of the
+file and with the limit before anything is loaded, and no more than that is unpacked. No pickled object is loaded.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import os
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -20,39 +19,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from made.errors import DataError
+from made.io.checks import check_size, parsing
 
-__all__ = ["CHUNK", "archive_of", "check_size", "foreign", "limit_bytes", "plain_float", "read_npy", "read_npz"]
+__all__ = ["npy_rows", "npz_rows", "npz_shapes", "plain_float"]
 
 CHUNK = 1 << 20
-_HEADER = 1 << 14  # more than NumPy lets the header of an array have
-_MEMBERS = 1000  # of an archive
-
-
-def limit_bytes() -> int:
-    """The most that a file may take in memory: the environment variable MADE_MAX_BYTES, or else 4 GiB."""
-    text = os.environ.get("MADE_MAX_BYTES") or str(4 << 30)
-    if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) < 1:
-        raise DataError(f"MADE_MAX_BYTES should be a whole number of bytes, at least 1, not {text!r}.")
-    return int(text)
-
-
-def check_size(size: int, name: str) -> None:
-    """Refuse what would take more memory than the limit."""
-    if size > (limit := limit_bytes()):
-        text = f"would take {size:,} bytes, more than the limit of {limit:,}: MADE_MAX_BYTES raises it."
-        raise DataError(f"{name} {text}")
-
-
-@contextmanager
-def foreign(name: str, kind: str) -> Iterator[None]:
-    """Whatever a library raises over a file that is not what it should be becomes a sentence."""
-    try:
-        yield
-    except DataError:
-        raise
-    except Exception as error:  # hostile bytes find every exception that there is
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
-        raise DataError(f"{name} is damaged, or no {kind} file: {reason}.") from None
+HEADER = 1 << 14  # bytes; more than NumPy allows the header of an array
+MEMBERS = 1000  # the most members of an archive
 
 
 class _Header(NamedTuple):
@@ -66,7 +39,7 @@ class _Header(NamedTuple):
         return min(math.prod(self.shape) * self.dtype.itemsize, 1 << 62)
 
     def check(self, dimensions: int, end: int, name: str) -> None:
-        """Refuse what is no table of numbers, is more than the limit, or does not end where it should."""
+        """Refuse what is no table of numbers, exceeds the limit, or does not end where it should."""
         if self.dtype.kind not in "biuf":
             raise DataError(f"{name} has values of type {self.dtype}: only numbers and truth values are taken.")
         if len(self.shape) != dimensions or (dimensions and min(self.shape) < 1):
@@ -77,50 +50,62 @@ class _Header(NamedTuple):
 
 
 def _header(handle: IO[bytes], name: str) -> _Header:
-    head = io.BytesIO(handle.read(_HEADER))
-    with foreign(name, "NumPy"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of whole numbers that Python 2 wrote
+    head = io.BytesIO(handle.read(HEADER))
+    with parsing(name, "NumPy"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about integers that Python 2 wrote
         version = npy.read_magic(head)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, dtype = read_header(head)
-    if not all(type(count) is int and count >= 0 for count in shape):  # a truth value is an integer to numpy
+    if not all(type(count) is int and count >= 0 for count in shape):  # NumPy takes a bool for an integer
         raise DataError(f"{name} has the shape {str(shape)[:99]}: it should be whole numbers, at least 0.")
     return _Header(shape, fortran, dtype, head.tell())
 
 
-def _read_data(handle: IO[bytes], header: _Header, name: str) -> NDArray[Any]:
-    """The array after its header, however much more the file would give."""
+def _rows(handle: IO[bytes], header: _Header, name: str, rows: int | None) -> Iterator[NDArray[Any]]:
+    """The array after its header, in blocks of so many rows; None, or columns first in memory, for one block."""
     handle.read(header.start)
-    data = np.empty(header.size, np.uint8)
-    view, got = memoryview(cast(bytearray, data)), 0
-    while count := cast(io.BufferedReader, handle).readinto(view[got : got + CHUNK]):
-        got += count
-    if got < len(data) or handle.read(1):  # the read that meets the end also checks the sum of a zip file
-        raise DataError(f"{name} is truncated or damaged: its data should have {len(data):,} bytes.")
-    if header.dtype.kind == "b":
-        np.minimum(data, 1, out=data)
-    array = data.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
-    return plain_float(array.astype(header.dtype.newbyteorder("="), copy=False))
+    total = header.shape[0] if header.shape else 1
+    step = total if rows is None or header.fortran else rows
+    for begin in range(0, total, step):
+        count = min(step, total - begin)
+        data = np.empty(header.size // total * count, np.uint8)
+        view, got = memoryview(cast(bytearray, data)), 0
+        while size := cast(io.BufferedReader, handle).readinto(view[got : got + CHUNK]):
+            got += size
+        # The read that meets the end also verifies the checksum of an archive.
+        if got < len(data) or (begin + count == total and handle.read(1)):
+            raise DataError(f"{name} is truncated or damaged: its data should have {header.size:,} bytes.")
+        if header.dtype.kind == "b":
+            np.minimum(data, 1, out=data)
+        shape = (count, *header.shape[1:]) if header.shape else ()
+        array = data.view(header.dtype).reshape(shape, order="F" if header.fortran else "C")
+        array = plain_float(array.astype(header.dtype.newbyteorder("="), copy=False))
+        if rows is None:
+            yield array
+        else:
+            yield from (array[first : first + rows] for first in range(0, count, rows))
 
 
 def plain_float(array: NDArray[Any]) -> NDArray[Any]:
-    """An array, as float64 if its numbers are longer than that, which no other library takes."""
+    """An array, with long doubles as float64, the longest that other libraries take."""
     if array.dtype.kind != "f" or array.dtype.itemsize <= 8:
         return array
-    with np.errstate(over="ignore"):  # infinity, which others refuse
+    with np.errstate(over="ignore"):  # infinity, which is refused later
         return array.astype(np.float64)
 
 
-def read_npy(handle: BinaryIO, size: int, name: str) -> NDArray[Any]:
-    """The array of two dimensions in a `.npy` file of so many bytes."""
+def npy_rows(handle: BinaryIO, name: str, rows: int | None) -> Iterator[NDArray[Any]]:
+    """The 2-D array of a `.npy` file, in blocks of at most ``rows`` rows; None for one block."""
+    size = handle.seek(0, io.SEEK_END)
+    handle.seek(0)
     header = _header(handle, name)
     header.check(2, size, name)
     handle.seek(0)
-    return _read_data(handle, header, name)
+    yield from _rows(handle, header, name, rows)
 
 
 class _Cautious(io.BufferedReader):
-    """A file that gives little at once: the directory of an archive may claim to have a billion members."""
+    """A file that gives little at once: the directory of an archive may claim a billion members."""
 
     def read(self, size: int | None = None, /) -> bytes:
         return super().read(2 * CHUNK if size is None or size < 0 else min(size, 2 * CHUNK))
@@ -131,8 +116,8 @@ class _Archive:
 
     def __init__(self, file: zipfile.ZipFile, name: str) -> None:
         self.file, self.name = file, name
-        if (count := len(file.infolist())) > _MEMBERS:
-            raise DataError(f"{name} has {count} members: more than {_MEMBERS} are not taken.")
+        if (count := len(file.infolist())) > MEMBERS:
+            raise DataError(f"{name} has {count} members: more than {MEMBERS} are not taken.")
         self.members = {info.filename[:-4]: info for info in file.infolist() if info.filename.endswith(".npy")}
 
     def open(self, key: str) -> IO[bytes]:
@@ -144,24 +129,29 @@ class _Archive:
         with self.open(key) as member:
             return _header(member, f"{self.name}, array {key!r},")
 
-    def load(self, key: str, dimensions: int = 2) -> NDArray[Any]:
+    def rows(self, key: str, rows: int | None = None, dimensions: int = 2) -> Iterator[NDArray[Any]]:
         header, name = self.header(key), f"{self.name}, array {key!r},"
         header.check(dimensions, self.members[key].file_size, name)
         with self.open(key) as member:
-            return _read_data(member, header, name)
+            yield from _rows(member, header, name, rows)
 
 
 @contextmanager
-def archive_of(handle: BinaryIO, name: str) -> Iterator[_Archive]:
-    """The arrays of an `.npz` file, by name, none of them loaded."""
+def _archive_of(handle: BinaryIO, name: str) -> Iterator[_Archive]:
     cautious = _Cautious(cast(io.RawIOBase, handle))
-    with foreign(name, ".npz"), cautious, zipfile.ZipFile(cautious) as file:
+    with parsing(name, ".npz"), cautious, zipfile.ZipFile(cautious) as file:
         yield _Archive(file, name)
 
 
-def read_npz(handle: BinaryIO, name: str, key: str | None) -> NDArray[Any]:
-    """One array of an `.npz` file, by name, or the only one of two dimensions; bits are unpacked."""
-    with archive_of(handle, name) as archive:
+def npz_shapes(handle: BinaryIO, name: str) -> dict[str, tuple[int, ...]]:
+    """The arrays of a `.npz` file by name, and the shape that each claims to have; none is loaded."""
+    with _archive_of(handle, name) as archive:
+        return {key: archive.header(key).shape for key in archive.members}
+
+
+def npz_rows(handle: BinaryIO, name: str, key: str | None, rows: int | None) -> Iterator[NDArray[Any]]:
+    """An array of a `.npz` file, by name or the only 2-D one, in blocks of at most ``rows`` rows; bits are unpacked."""
+    with _archive_of(handle, name) as archive:
         if key is None:
             tables = [key for key in archive.members if len(archive.header(key).shape) == 2]
             key = tables[0] if len(tables) == 1 else None
@@ -171,9 +161,11 @@ def read_npz(handle: BinaryIO, name: str, key: str | None) -> NDArray[Any]:
                 f"{name} has {fault}: put one of these after a colon: {', '.join(archive.members) or 'none'}."
             )
         if key not in ("train", "valid", "test") or not {"train", "valid", "test", "d"} <= archive.members.keys():
-            return archive.load(key)
-        rows, columns = archive.load(key), int(archive.load("d", 0))
-        if rows.dtype != np.uint8 or columns < 1 or rows.shape[1] != -(-columns // 8):
-            raise DataError(f"{name}, array {key!r}, of shape {rows.shape}, cannot be the bits of {columns} columns.")
-        check_size(len(rows) * columns, name)
-        return np.unpackbits(rows, axis=1, count=columns)
+            yield from archive.rows(key, rows)
+            return
+        columns, header = int(next(archive.rows("d", dimensions=0))), archive.header(key)
+        if len(header.shape) == 2 and (header.dtype != np.uint8 or columns < 1 or header.shape[1] != -(-columns // 8)):
+            raise DataError(f"{name}, array {key!r}, of shape {header.shape}, cannot be the bits of {columns} columns.")
+        check_size(math.prod(header.shape[:1]) * columns, name)
+        for packed in archive.rows(key, rows):
+            yield np.unpackbits(packed, axis=1, count=columns)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from made.errors import DataError
-from made.io.files import atomic
+from made.io.atomic import atomic
 from made.io.lock import hold
 
 __all__ = ["FIELDS", "Record", "source"]

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from made.io.files import atomic
+from made.io.atomic import atomic
 from made.tuning.space import Space, estimator_values
 
 __all__ = ["Trial", "Tuned"]

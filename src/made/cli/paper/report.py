@@ -28,7 +28,7 @@ def report(
 ) -> None:
     """Write docs/results.md: the paper's numbers beside ours, from the JSON of the results."""
     from made.errors import DataError
-    from made.io.files import atomic
+    from made.io.atomic import atomic
     from made.paper import report as page
 
     if not results.is_dir():
