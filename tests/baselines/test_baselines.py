@@ -12,15 +12,15 @@ from torch.nn import functional as F
 from made import Connectivities, Network, log_prob
 from made.baselines import SYSTEMS, Density, LogProb
 from made.baselines.bernoulli import BernoulliMixture
+from made.baselines.blocked_nade import blocked_logits
 from made.baselines.eonade import EoNADE, OrderlessNetwork, agnostic_loss, random_parts
 from made.baselines.fvsbn import FVSBN
-from made.baselines.learning import shares
+from made.baselines.image_shifts import DIRECTIONS, ImageShifts
 from made.baselines.made import MaskSampling, OneMask
-from made.baselines.moves import DIRECTIONS, Moves
-from made.baselines.nade import NADE, NADENetwork, by_columns
+from made.baselines.nade import NADE, NADENetwork, sequential_pass
+from made.baselines.optimization import column_means
 from made.baselines.scikit import Scikit
-from made.baselines.states import logits_by_states
-from made.baselines.tied import TiedMADE, TiedNetwork, walk
+from made.baselines.tied import TiedMADE, TiedNetwork, scan_ordering
 from made.errors import DataError, QuestionError
 from made.training.config import make_optimizer
 from oracle import chi_square, structured
@@ -130,7 +130,7 @@ def bits(rows, columns, share=0.5):
 @pytest.mark.parametrize("of_rows", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 16])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_logits_by_states_are_those_of_columns(activation, told, of_rows, width, share) -> None:
+def test_blocked_logits_are_those_of_columns(activation, told, of_rows, width, share) -> None:
     """Whatever the blocks, where rows have no 1, and where they have nothing else."""
     columns = 7
     x, shapes = bits(6, columns, share), ((columns, 4), (6, 4) if of_rows else (4,), (columns, 4), (columns,))
@@ -138,7 +138,7 @@ def test_logits_by_states_are_those_of_columns(activation, told, of_rows, width,
     target = x.clamp(max=1)
 
     def fast(W, b, V, c, t=None):
-        return logits_by_states(x, W, b, V, c, t, activation=activation, width=width)
+        return blocked_logits(x, W, b, V, c, t, activation=activation, width=width)
 
     def slow(W, b, V, c, t=None):
         return naive(x, W, b, V, c, None, activation, t, width)
@@ -154,7 +154,7 @@ def test_logits_by_states_are_those_of_columns(activation, told, of_rows, width,
 def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
     x, shapes = bits(3, 4), ((4, 3), (3,), (4, 3), (4,), (2, 3))
     weights = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes]
-    assert torch.autograd.gradcheck(lambda *w: logits_by_states(x, *w, activation="sigmoid", width=2), weights)
+    assert torch.autograd.gradcheck(lambda *w: blocked_logits(x, *w, activation="sigmoid", width=2), weights)
 
 
 @pytest.mark.parametrize("line", [1, 2, 3, 5, 9])
@@ -194,7 +194,7 @@ def test_one_column_after_the_other_is_nade(activation, mask) -> None:
     x, shapes = bits(7, COLUMNS), ((COLUMNS, 4), (4,), (COLUMNS, 4), (COLUMNS,), (COLUMNS, 4))
     *weights, u = (torch.randn(shape, dtype=torch.float64) for shape in shapes)
     u = u if mask else None
-    values, logits = by_columns(*weights, u, activation=activation, values=x)
+    values, logits = sequential_pass(*weights, u, activation=activation, values=x)
     assert torch.equal(values, x)
     assert torch.allclose(logits, naive(x, *weights, u, activation), rtol=0, atol=1e-12)
 
@@ -227,7 +227,7 @@ def test_a_tied_network_leaves_out_units_in_training_only() -> None:
             parts = (network.W[:, chosen], told[:, chosen], V, network.c, None, "sigmoid", network.b_line[:, chosen], 2)
             assert torch.allclose(found, naive(x, *parts), atol=1e-4)
     assert 0 < keep.sum() < 40
-    with pytest.raises(ValueError, match="'directions' should be left out"):
+    with pytest.raises(ValueError, match="'directions' should be None"):
         TiedNetwork(COLUMNS, 4).in_ordering(x, ordering, directions=directions)
 
 
@@ -249,9 +249,9 @@ def test_moves_are_those_of_images() -> None:
     """In any ordering of the pixels: as a picture that is rolled, with zeros where it comes in again."""
     generator = torch.Generator().manual_seed(0)
     order, images = np.random.default_rng(0).permutation(12), torch.randint(2, (20, 3, 4), generator=generator).float()
-    moves, seen = Moves((3, 4), order, share=0.6), set()
+    shifts, seen = ImageShifts((3, 4), order, share=0.6), set()
     for number in range(1, DIRECTIONS + 1):
-        rows = moves.move(images.reshape(20, 12)[:, order], torch.full((20,), number))
+        rows = shifts.shift(images.reshape(20, 12)[:, order], torch.full((20,), number))
         moved = rows[:, np.argsort(order)].reshape(20, 3, 4)
         for down, right in itertools.product((-1, 0, 1), repeat=2):
             expected = torch.roll(images, (down, right), dims=(1, 2))
@@ -264,15 +264,15 @@ def test_moves_are_those_of_images() -> None:
     assert len(seen) == DIRECTIONS
     assert (0, 0) not in seen
     x = images.reshape(20, 12)[:, order].repeat(500, 1)
-    rows, directions = moves(x, generator)
+    rows, directions = shifts(x, generator)
     assert torch.equal(rows[directions == 0], x[directions == 0])
     share = directions.bincount().double() / len(directions)
     assert torch.allclose(share, torch.tensor([0.4] + [0.6 / 8] * 8, dtype=torch.float64), atol=0.02)
     with pytest.raises(ValueError, match="'image' should have 12 pixels"):
-        Moves((3, 3), order, share=0.5)
+        ImageShifts((3, 3), order, share=0.5)
     with pytest.raises(ValueError, match="'moved' should be at least 0 and below 1"):
-        Moves((3, 4), order, share=1.0)
-    with pytest.raises(ValueError, match="'image' should be told"):
+        ImageShifts((3, 4), order, share=1.0)
+    with pytest.raises(ValueError, match="'image' should be the height and width"):
         TiedMADE(moved=0.5)
 
 
@@ -295,7 +295,7 @@ def test_a_tied_network_that_learns_from_moved_rows_is_a_distribution_of_the_oth
 
 @pytest.mark.parametrize("standardized", [False, True])
 def test_a_tied_network_in_any_ordering_is_its_equations(standardized) -> None:
-    network = TiedNetwork(COLUMNS, 6, told=True, standardized=standardized, line=2, seed=1)
+    network = TiedNetwork(COLUMNS, 6, conditioning=True, standardized=standardized, line=2, seed=1)
     network.start(torch.from_numpy(TRAIN).float(), seed=3)
     network.double().eval()
     x, ordering = torch.from_numpy(WORLDS).double(), torch.tensor([3, 0, 4, 1, 2])
@@ -305,7 +305,7 @@ def test_a_tied_network_in_any_ordering_is_its_equations(standardized) -> None:
         found = network.in_ordering(x, ordering)
         first, noise = torch.arange(COLUMNS), torch.rand(x.shape, dtype=x.dtype)
         assert torch.equal(network(x), network.in_ordering(x, first))
-        assert torch.equal(network.draw(noise), network.draw_in_ordering(noise, first))
+        assert torch.equal(network.sample(noise), network.sample_in_ordering(noise, first))
         inputs = (x - network.mean) / network.scale if standardized else x
         for place, column in enumerate(ordering.tolist()):
             a = network.b.expand(len(x), -1)
@@ -337,14 +337,14 @@ def test_a_tied_network_of_any_order_answers_any_question(given) -> None:
     for wrong in ([5], [1, 1], [-1], [True], [2.0], [[0], [1]]):
         with pytest.raises(ValueError, match="'given' should be some of the columns 0 to 4"):
             model.log_prob(WORLDS, given=wrong)
-    with pytest.raises(ValueError, match="'given' needs a model that learned any order"):
+    with pytest.raises(ValueError, match="'given' needs a model with 'any_order' above 0"):
         TiedMADE(4, max_epochs=1).fit(TRAIN, VALID).log_prob(WORLDS, given=given)
 
 
 def test_a_tied_network_learns_the_orderings_that_it_is_asked_for() -> None:
     model = TiedMADE(4, orderings=3, any_order=0.5, max_epochs=1, seed=2).fit(TRAIN, VALID)
     generator = torch.Generator().manual_seed(0)
-    drawn = [model._next(generator) for _ in range(2000)]
+    drawn = [model.next_ordering(generator) for _ in range(2000)]
     for place in model.places_:
         share = sum(torch.equal(each, place) for each in drawn) / len(drawn)
         assert share == pytest.approx(0.5 / 3 + 0.5 / 120, abs=0.03)
@@ -353,7 +353,7 @@ def test_a_tied_network_learns_the_orderings_that_it_is_asked_for() -> None:
     assert np.array_equal(alone.orderings_, model.orderings_[:1])
     assert alone.network_.U is None
     assert TiedMADE(4, ordering="natural", max_epochs=1).fit(TRAIN, VALID).orderings_.tolist() == [[0, 1, 2, 3, 4]]
-    assert len({tuple(walk((3, 2), number)) for number in range(8)}) == 8
+    assert len({tuple(scan_ordering((3, 2), number)) for number in range(8)}) == 8
     pixels = TiedMADE(4, ordering="walk", image=(1, COLUMNS), max_epochs=1, seed=2).fit(TRAIN, VALID)
     assert pixels.orderings_.tolist() == [[4, 3, 2, 1, 0]]
 
@@ -402,7 +402,7 @@ def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn
         seen["optimizer"] = make_optimizer(*arguments)
         return seen["optimizer"]
 
-    monkeypatch.setattr("made.baselines.learning.make_optimizer", spy)
+    monkeypatch.setattr("made.baselines.optimization.make_optimizer", spy)
     asked = {"activation": "relu", "dropout": 0.5, "input_dropout": 0.2, "standardized": True}
     model = TiedMADE(4, line=2, any_order=0.5, learning_rate=0.1, weight_decay=0.3, max_epochs=20, seed=3, **asked)
     network = model.fit(TRAIN, VALID).network_  # some updates have no unit at all
@@ -410,7 +410,7 @@ def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn
     (group,) = (each for each in seen["optimizer"].param_groups if each["params"][0] is network.U)
     assert (group["initial_lr"], group["weight_decay"]) == (pytest.approx(0.1 / COLUMNS**0.5), 0.3)
     assert network.U.any()
-    assert torch.allclose(network.mean, shares(torch.from_numpy(TRAIN[:, model.orderings_[0]]).float()))
+    assert torch.allclose(network.mean, column_means(torch.from_numpy(TRAIN[:, model.orderings_[0]]).float()))
     network.dropout, x = 0.0, torch.ones(1, COLUMNS)
     logits = [network.train().in_ordering(x, model.places_[0], torch.Generator().manual_seed(n)) for n in range(9)]
     assert len({tuple(each[0].tolist()) for each in logits}) > 1  # inputs that are left out
@@ -504,7 +504,7 @@ def test_what_eonade_learns_from_is_the_mean_over_orderings() -> None:
 def test_rows_that_are_not_binary_are_refused(fitted) -> None:
     for rows, said in (
         ([[0, 1, 2, 0, 0]], "row 0, column 2: 2 is not 0 or 1"),
-        ([[0, 1, np.nan, 0, 0]], "row 0, column 2: NaN, a hole"),
+        ([[0, 1, np.nan, 0, 0]], "row 0, column 2: NaN, but this model needs complete rows"),
         ([[0, 1]], r"shape \(rows, 5\), not \(1, 2\)"),
         (np.zeros((0, COLUMNS)), "at least one row"),
         ([["a"] * COLUMNS], "should be numbers"),
@@ -548,7 +548,7 @@ def test_logistic_autoregression_takes_what_validation_rows_prefer() -> None:
     told = FVSBN(tries=[much, none], max_epochs=20, learning_rate=1e-6).fit(TRAIN, VALID)
     assert np.array_equal(np.asarray(told.log_prob(WORLDS)), np.asarray(worse.log_prob(WORLDS)))
     assert better.size == COLUMNS * (COLUMNS - 1) // 2 + COLUMNS
-    with pytest.raises(ValueError, match="'tries' should be one way to train"):
+    with pytest.raises(ValueError, match="'tries' should have at least one"):
         FVSBN(tries=[])
 
 
@@ -572,7 +572,7 @@ def test_anything_with_score_samples_can_be_entered() -> None:
     model = Scikit(Counts()).fit(TRAIN, VALID)
     assert np.exp(np.asarray(model.log_prob(WORLDS))).sum() == pytest.approx(1)
     assert (model.size, model.continuous) == (len(WORLDS), False)
-    with pytest.raises(QuestionError, match="Counts draws no rows"):
+    with pytest.raises(QuestionError, match="Counts cannot sample"):
         model.sample(3)
     with pytest.raises(QuestionError, match="object has no fit"):
         Scikit(object())

@@ -11,11 +11,12 @@ import torch
 from torch.nn import functional as F
 
 from made import baselines
-from made.baselines import pair as pairs
+from made.baselines import annealing, bipartite
+from made.baselines.annealing import LogPartition, anneal, log_partition, sample_visible
+from made.baselines.bipartite import Bipartite, CenteredBipartite, GibbsChains, contrastive_loss
 from made.baselines.darn import DARN
-from made.baselines.dbm import DBM, _joined, bound, mean_field
+from made.baselines.dbm import DBM, add_second_layer, mean_field, variational_bound
 from made.baselines.dbn import DBN
-from made.baselines.pair import Chains, Constant, Pair, PairNetwork, anneal, contrast, draw, log_partition
 from made.baselines.rbm import RBM
 from oracle import chi_square, structured
 
@@ -37,24 +38,24 @@ SMALL = {
 }
 
 
-def random_pair(left: int, right: int, seed: int, scale: float = 0.7) -> Pair:
+def random_machine(left: int, right: int, seed: int, scale: float = 0.7) -> Bipartite:
     generator = torch.Generator().manual_seed(seed)
     shapes = ((left, right), (left,), (right,))
-    return Pair(*(scale * torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes))
+    return Bipartite(*(scale * torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes))
 
 
-def brute(pair: Pair) -> float:
+def brute(machine: Bipartite) -> float:
     """log Z, by all states of both sides."""
-    x, y = states(len(pair.a)), states(len(pair.b))
-    weights = (x @ pair.a)[:, None] + y @ pair.b + x @ pair.W @ y.t()
+    x, y = states(len(machine.a)), states(len(machine.b))
+    weights = (x @ machine.a)[:, None] + y @ machine.b + x @ machine.W @ y.t()
     return float(weights.flatten().logsumexp(dim=0))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def short_epochs():
-    before, pairs.ROWS_AN_EPOCH = pairs.ROWS_AN_EPOCH, 1
+    before, bipartite.EPOCH_ROWS = bipartite.EPOCH_ROWS, 1
     yield
-    pairs.ROWS_AN_EPOCH = before
+    bipartite.EPOCH_ROWS = before
 
 
 @pytest.fixture(scope="module", params=list(SMALL))
@@ -66,17 +67,17 @@ def truth(model) -> np.ndarray:
     """log p of all rows, by all states of all hidden units."""
     x = states(COLUMNS)
     if isinstance(model, RBM):
-        pair = model.pair_.double()
-        joint = (x @ pair.a)[:, None] + states(4) @ pair.b + x @ pair.W @ states(4).t()
-        return (joint.logsumexp(dim=1) - brute(pair)).numpy()
+        machine = model.machine_.double()
+        joint = (x @ machine.a)[:, None] + states(4) @ machine.b + x @ machine.W @ states(4).t()
+        return (joint.logsumexp(dim=1) - brute(machine)).numpy()
     if isinstance(model, DBM):
-        pair, every = model.pair_.double(), states(4)
+        machine, every = model.machine_.double(), states(4)
         both = torch.cat([x.repeat_interleave(8, 0), states(3).repeat(len(x), 1)], dim=1)
-        joint = (both @ pair.a)[:, None] + every @ pair.b + both @ pair.W @ every.t()
-        return (joint.reshape(len(x), -1).logsumexp(dim=1) - brute(pair)).numpy()
+        joint = (both @ machine.a)[:, None] + every @ machine.b + both @ machine.W @ every.t()
+        return (joint.reshape(len(x), -1).logsumexp(dim=1) - brute(machine)).numpy()
     h = states(4)
     if isinstance(model, DBN):
-        lower, upper, above = model.lower_.pair_.double(), model.pair_.double(), states(3)
+        lower, upper, above = model.lower_.machine_.double(), model.machine_.double(), states(3)
         top = (h @ upper.a)[:, None] + above @ upper.b + h @ upper.W @ above.t()
         prior = top.logsumexp(dim=1) - brute(upper)
         logits = (lower.a + h @ lower.W.t()).expand(len(x), -1, -1)
@@ -158,34 +159,34 @@ def test_time_ends_training(name) -> None:
 
 @pytest.mark.parametrize("shape", [(3, 4), (6, 2), (2, 2)])
 def test_a_constant_is_summed_where_a_side_is_small(shape) -> None:
-    pair = random_pair(*shape, seed=1)
-    constant = log_partition(pair, torch.zeros(shape[0]), chains=1, temperatures=1)
-    assert constant == Constant(pytest.approx(brute(pair), abs=1e-10), 0.0, False)
-    assert log_partition(pair.turned(), torch.zeros(shape[1]), chains=1, temperatures=1).value == constant.value
+    machine = random_machine(*shape, seed=1)
+    log_z = log_partition(machine, torch.zeros(shape[0]), chains=1, temperatures=1)
+    assert log_z == LogPartition(pytest.approx(brute(machine), abs=1e-10), 0.0, False)
+    assert log_partition(machine.transposed(), torch.zeros(shape[1]), chains=1, temperatures=1).value == log_z.value
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_annealing_agrees_with_summation(seed, monkeypatch) -> None:
-    """Of an RBM, and of a DBM, which is a pair, too: its columns and its second layer against its first."""
-    for pair in (random_pair(6, 5, seed), random_pair(5 + 3, 4, seed + 100)):
-        exact = brute(pair)
-        monkeypatch.setattr(pairs, "EXACT", 0)
-        base = torch.linspace(-1, 1, len(pair.a), dtype=torch.float64)
-        constant = log_partition(pair, base, chains=400, temperatures=200, seed=seed)
+    """Of an RBM, and of a DBM, which is bipartite, too: its columns and its second layer against its first."""
+    for machine in (random_machine(6, 5, seed), random_machine(5 + 3, 4, seed + 100)):
+        exact = brute(machine)
+        monkeypatch.setattr(annealing, "EXACT", 0)
+        base = torch.linspace(-1, 1, len(machine.a), dtype=torch.float64)
+        log_z = log_partition(machine, base, chains=400, temperatures=200, seed=seed)
         monkeypatch.undo()
-        assert constant.estimated
-        assert 0 < constant.standard_error < 0.1
-        assert abs(constant.value - exact) < 3 * constant.standard_error
+        assert log_z.estimated
+        assert 0 < log_z.standard_error < 0.1
+        assert abs(log_z.value - exact) < 3 * log_z.standard_error
 
 
 @pytest.mark.parametrize("others", [3, 300])
 def test_a_dbm_begins_as_the_rbm_below(others) -> None:
     """Units that join it with small weights change nothing: the bound is its likelihood, however many they are."""
-    rbm = random_pair(5, 4, seed=1)
-    joined, x = _joined(Pair(*(each.float() for each in rbm)), others, seed=0).double(), states(5)
+    rbm = random_machine(5, 4, seed=1)
+    joined, x = add_second_layer(Bipartite(*(each.float() for each in rbm)), others, seed=0).double(), states(5)
     every = states(4).double()  # log Z by all states of the first layer
-    log_z = joined.turned().log_sum(every).logsumexp(dim=0)
-    exact, below = rbm.log_sum(x) - brute(rbm), bound(joined, x, 5) - log_z
+    log_z = joined.transposed().neg_free_energy(every).logsumexp(dim=0)
+    exact, below = rbm.neg_free_energy(x) - brute(rbm), variational_bound(joined, x, 5) - log_z
     assert torch.allclose(below, exact, atol=0.02)
 
 
@@ -212,59 +213,63 @@ def test_all_epochs_are_reported() -> None:
 
 def test_without_a_way_to_go_annealing_is_importance_sampling() -> None:
     """One step from independent units: the mean weight is unbiased all the same."""
-    pair = random_pair(4, 3, seed=3, scale=0.3)
-    _, weights = anneal(pair, torch.zeros(4), 200_000, 1, torch.Generator().manual_seed(0))
-    assert float(weights.logsumexp(dim=0)) - math.log(200_000) == pytest.approx(brute(pair), abs=0.01)
+    machine = random_machine(4, 3, seed=3, scale=0.3)
+    _, weights = anneal(machine, torch.zeros(4), 200_000, 1, torch.Generator().manual_seed(0))
+    assert float(weights.logsumexp(dim=0)) - math.log(200_000) == pytest.approx(brute(machine), abs=0.01)
 
 
 def test_annealed_draws_fit(monkeypatch) -> None:
-    pair = random_pair(4, 6, seed=2)
+    machine = random_machine(4, 6, seed=2)
     x = states(4)
-    probabilities = (pair.log_sum(x) - brute(pair)).exp().numpy()
-    monkeypatch.setattr(pairs, "EXACT", 0)
-    drawn = draw(pair, torch.zeros(4), 20_000, temperatures=50, seed=3)
+    probabilities = (machine.neg_free_energy(x) - brute(machine)).exp().numpy()
+    monkeypatch.setattr(annealing, "EXACT", 0)
+    drawn = sample_visible(machine, torch.zeros(4), 20_000, temperatures=50, seed=3)
     assert chi_square(drawn.numpy().astype(np.uint8), probabilities) < 5
 
 
 def test_an_estimated_rbm_says_so(monkeypatch) -> None:
     model = SMALL["rbm"]()
     exact = model.fit(TRAIN, VALID).log_prob(WORLDS)
-    monkeypatch.setattr(pairs, "EXACT", 0)
-    model.constant_ = log_partition(model.pair_, model.base_, chains=100, temperatures=300)
+    monkeypatch.setattr(annealing, "EXACT", 0)
+    model.log_partition_ = log_partition(model.machine_, model.base_, chains=100, temperatures=300)
     answer = model.log_prob(WORLDS)
     assert answer.kind == "estimate"
     assert 0 < answer.standard_error < 0.1
     assert abs(answer.mean() - exact.mean()) < 3 * answer.standard_error
 
 
-def test_a_centred_pair_is_the_same_pair() -> None:
-    pair = random_pair(4, 3, seed=0)
-    network = PairNetwork(torch.full((4,), 0.3, dtype=torch.float64), 3, begin=pair)
-    for ours, theirs in zip(network.fixed(), pair, strict=True):
+def test_a_centered_machine_is_the_same_distribution() -> None:
+    machine = random_machine(4, 3, seed=0)
+    network = CenteredBipartite(torch.full((4,), 0.3, dtype=torch.float64), 3, begin=machine)
+    for ours, theirs in zip(network.snapshot(), machine, strict=True):
         assert torch.allclose(ours, theirs)
 
 
 def test_the_contrast_has_the_gradient_of_the_likelihood() -> None:
     """With all states of the model, each as often as it is likely, in place of a few draws."""
-    pair = Pair(*(each.requires_grad_() for each in random_pair(3, 2, seed=0)))
+    machine = Bipartite(*(each.requires_grad_() for each in random_machine(3, 2, seed=0)))
     x, rows = states(3), torch.tensor([[1.0, 0, 1], [0, 1, 1]], dtype=torch.float64)
-    exact = (pair.log_sum(x).logsumexp(dim=0) - pair.log_sum(rows).mean()).squeeze()
-    expected = torch.autograd.grad(exact, pair)
-    share = (pair.log_sum(x) - brute(pair.detach())).exp().detach()
-    found = torch.autograd.grad((share * pair.log_sum(x)).sum() - pair.log_sum(rows).mean(), pair)
+    exact = (machine.neg_free_energy(x).logsumexp(dim=0) - machine.neg_free_energy(rows).mean()).squeeze()
+    expected = torch.autograd.grad(exact, machine)
+    share = (machine.neg_free_energy(x) - brute(machine.detach())).exp().detach()
+    found = torch.autograd.grad(
+        (share * machine.neg_free_energy(x)).sum() - machine.neg_free_energy(rows).mean(), machine
+    )
     for ours, theirs in zip(found, expected, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-10)
-    drawn = draw(pair.detach(), torch.zeros(3), 100_000, temperatures=1)
-    for ours, theirs in zip(torch.autograd.grad(contrast(pair, rows, drawn), pair), expected, strict=True):
+    drawn = sample_visible(machine.detach(), torch.zeros(3), 100_000, temperatures=1)
+    for ours, theirs in zip(
+        torch.autograd.grad(contrastive_loss(machine, rows, drawn), machine), expected, strict=True
+    ):
         assert torch.allclose(ours, theirs, atol=0.01)
 
 
 def test_chains_go_on_where_they_ended_if_they_persist() -> None:
-    still = Pair(*(torch.zeros(shape) for shape in ((3, 2), (3,), (2,))))
-    still = Pair(still.W, torch.tensor([40.0, -40.0, 40.0]), still.b)
+    still = Bipartite(*(torch.zeros(shape) for shape in ((3, 2), (3,), (2,))))
+    still = Bipartite(still.W, torch.tensor([40.0, -40.0, 40.0]), still.b)
     rows, generator = torch.zeros(4, 3), torch.Generator().manual_seed(0)
     for persistent in (True, False):
-        chains = Chains(0, persistent)
+        chains = GibbsChains(0, persistent)
         chains.last = torch.ones(4, 3)
         assert torch.equal(chains(still, rows, generator), torch.ones(4, 3) if persistent else rows)
         chains.steps = 1
@@ -273,10 +278,10 @@ def test_chains_go_on_where_they_ended_if_they_persist() -> None:
 
 def test_steps_of_chains_grow_from_one(monkeypatch) -> None:
     taken = []
-    monkeypatch.setattr(pairs, "gibbs", lambda pair, x, steps, generator: taken.append(steps) or x)
-    chains, pair, rows = Chains(5, True, growth=10), random_pair(3, 2, seed=0), torch.zeros(1, 3)
+    monkeypatch.setattr(bipartite, "gibbs", lambda machine, x, steps, generator: taken.append(steps) or x)
+    chains, machine, rows = GibbsChains(5, True, growth=10), random_machine(3, 2, seed=0), torch.zeros(1, 3)
     for _ in range(12):
-        chains(pair, rows, torch.Generator())
+        chains(machine, rows, torch.Generator())
     assert taken == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]
     taken.clear()
     RBM(4, steps=3, growing=True, max_epochs=9, batch_size=len(TRAIN)).fit(TRAIN, VALID)
@@ -284,20 +289,20 @@ def test_steps_of_chains_grow_from_one(monkeypatch) -> None:
 
 
 def test_mean_field_only_gets_closer() -> None:
-    pair, x = random_pair(5 + 3, 4, seed=4), states(5)
-    values = torch.stack([bound(pair, x, rounds) for rounds in (0, 1, 2, 5, 50)])
+    machine, x = random_machine(5 + 3, 4, seed=4), states(5)
+    values = torch.stack([variational_bound(machine, x, rounds) for rounds in (0, 1, 2, 5, 50)])
     assert (values.diff(dim=0) >= -1e-10).all()
-    first, second = mean_field(pair, x, 200)
-    assert torch.allclose(first, pair.given(torch.cat([x, second], dim=1)), atol=1e-6)
-    assert torch.allclose(second, pair.turned().given(first)[:, 5:], atol=1e-6)
+    first, second = mean_field(machine, x, 200)
+    assert torch.allclose(first, machine.conditional(torch.cat([x, second], dim=1)), atol=1e-6)
+    assert torch.allclose(second, machine.transposed().conditional(first)[:, 5:], atol=1e-6)
 
 
 def test_a_dbn_begins_with_the_likelihood_of_its_rbm() -> None:
     """As many units above as columns, and nothing learned there: the bound is exact, whatever is drawn."""
     model = DBN((4,), max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
     lower = model.lower_
-    model.pair_, exact = lower.pair_.turned(), lower.log_prob(WORLDS).values
-    model.constant_ = log_partition(model.pair_, model.base_, chains=1, temperatures=1)
+    model.machine_, exact = lower.machine_.transposed(), lower.log_prob(WORLDS).values
+    model.log_partition_ = log_partition(model.machine_, model.base_, chains=1, temperatures=1)
     model.draws = 2000
     assert model.log_prob(WORLDS).values == pytest.approx(exact, abs=0.1)
     assert model.log_prob(WORLDS).mean() == pytest.approx(exact.mean(), abs=4 * model.log_prob(WORLDS).standard_error)
@@ -326,8 +331,8 @@ def test_both_losses_of_darn_are_the_bound() -> None:
     network.V.data.zero_()
     x, h = states(COLUMNS), states(4)
     weights, logits = network.weights(), F.linear(x, network.E, network.b_q)
-    base, log_q = network.c + weights.sum("A", x), -F.softplus(-(2 * h - 1) * logits[:, None]).sum(dim=-1)
-    log_p = torch.stack([network._joint(x, each.expand(len(x), -1), base, weights) for each in h], dim=1)
+    base, log_q = network.c + weights.apply("A", x), -F.softplus(-(2 * h - 1) * logits[:, None]).sum(dim=-1)
+    log_p = torch.stack([network.log_joint(x, each.expand(len(x), -1), base, weights) for each in h], dim=1)
     exact = -(log_q.exp() * (log_p - log_q)).sum(dim=1)
     (slopes,) = torch.autograd.grad(exact.sum(), network.E, retain_graph=True)
     many = x.repeat(3000, 1)
@@ -358,10 +363,10 @@ def test_adaptive_noise_is_paid_for_and_asked_without() -> None:
     with torch.no_grad():
         network.eval()
         h = states(4).float()
-        assert torch.equal(network.weights().sum("V", h), F.linear(h, network.V))
+        assert torch.equal(network.weights().apply("V", h), F.linear(h, network.V))
         network.train()
         # What a row sums up has the distribution that it has with weights drawn anew for each row.
-        found = network.weights(torch.Generator().manual_seed(0)).sum("V", h.repeat(4000, 1)).unflatten(0, (4000, -1))
+        found = network.weights(torch.Generator().manual_seed(0)).apply("V", h.repeat(4000, 1)).unflatten(0, (4000, -1))
         noise = torch.randn(4000, *network.V.shape, generator=torch.Generator().manual_seed(1))
         drawn = torch.stack([F.linear(h, network.V + each * network.b_noise["V"].exp()) for each in noise])
         assert torch.allclose(found.mean(dim=0), drawn.mean(dim=0), atol=0.1 * drawn.std(dim=0).max().item())
@@ -377,7 +382,7 @@ def test_adaptive_noise_is_paid_for_and_asked_without() -> None:
             r = (s**2 + (mean - m) ** 2).mean().sqrt()
             normal = torch.distributions.Normal
             total += float(torch.distributions.kl_divergence(normal(mean, s), normal(m, r)).sum())
-        assert float(network.knowledge(network.weights())) == pytest.approx(total, rel=1e-5)
+        assert float(network.noise_cost(network.weights())) == pytest.approx(total, rel=1e-5)
 
 
 def test_adaptive_noise_of_one_hidden_unit() -> None:

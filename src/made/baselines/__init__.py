@@ -1,6 +1,6 @@
-"""The systems that MADE is compared with, each behind one protocol, and MADE itself.
+"""The models that MADE is compared with, and MADE itself, behind one protocol.
 
-This file imports nothing of weight: a system's module is imported when one is made.
+Modules of the systems are imported lazily, by the factories.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from made.baselines.protocol import Density, Kind, LogProb
+from made.baselines.protocol import Density, LikelihoodKind, LogProb
 
-__all__ = ["SYSTEMS", "Density", "Kind", "LogProb", "System"]
+__all__ = ["SYSTEMS", "Density", "LikelihoodKind", "LogProb", "System"]
 
 
 class System(NamedTuple):
-    """A system that people can ask for by name.
+    """A system that can be compared by name.
 
     Attributes:
-        title: what it is called in a table.
-        factory: makes one, not fitted, from the seed of everything that is random.
-        exact: whether its likelihood is known, whatever its size.
+        title: its name in tables.
+        factory: constructs an unfitted one, given the seed.
+        exact: whether its likelihood is exact at every size.
     """
 
     title: str
@@ -29,7 +29,7 @@ class System(NamedTuple):
 
 
 def _factory(module: str, name: str, **parameters: Any) -> Callable[[int], Density]:
-    """What makes a system, by the name of its class; its module is imported then and not before."""
+    """A factory that imports the module of a class when it is called."""
 
     def make(seed: int) -> Density:
         density: Density = getattr(import_module(f"made.baselines.{module}"), name)(**parameters, seed=seed)
@@ -38,7 +38,7 @@ def _factory(module: str, name: str, **parameters: Any) -> Callable[[int], Densi
     return make
 
 
-# Of what was tried on the validation rows of digits.
+# Chosen by the validation rows of digits.
 TIED = {"activation": "relu", "standardized": True, "dropout": 0.3, "learning_rate": 5e-3, "max_epochs": 200}
 
 SYSTEMS: dict[str, System] = {

@@ -2,16 +2,16 @@ r"""Independent Bernoullis, and mixtures of them: the simplest exact likelihoods
 
 .. math:: p(x) = \sum_{k=1}^K \pi_k \prod_d \mu_{kd}^{x_d} (1 - \mu_{kd})^{1 - x_d}
 
-K = 1 is independence. Fitted by expectation maximisation (Dempster, Laird and Rubin, 1977), smoothed: a component is
-the mean of a posterior whose prior says that it is like the whole table, as strongly as s rows would,
+K = 1 is independence. Fitted by expectation maximisation (Dempster, Laird and Rubin, 1977), with smoothing: a component
+is a posterior mean, under a prior that counts the column means of the table as s rows,
 
 .. math::
     r_{nk} &\propto \pi_k \prod_d \mu_{kd}^{x_{nd}} (1 - \mu_{kd})^{1 - x_{nd}} \\
     \mu_{kd} &= \frac{\sum_n r_{nk} x_{nd} + s m_d}{\sum_n r_{nk} + s}, \qquad
     \pi_k = \frac{\sum_n r_{nk} + 1}{N + K}, \qquad m_d = \frac{\sum_n x_{nd} + 1}{N + 2},
 
-so that no probability is ever 0 or 1. Components begin halfway between m and a row. K and s are chosen by validation
-rows, and so is the step of EM that is kept.
+so that no probability is 0 or 1. Components start halfway between m and a random row. K, s and the EM step that is kept
+are chosen by the validation rows.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from made.baselines.binary_rows import check_count, check_rows, check_train_valid
 from made.baselines.protocol import Floats, LogProb
-from made.baselines.rows import asked, learned, whole
 
 __all__ = ["BernoulliMixture"]
 
 COMPONENTS = (10, 20, 50, 100, 200, 500)
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
-PATIENCE = 8  # steps without progress before EM is called converged
-PROGRESS = 1e-3  # nats: less is none
+PATIENCE = 8  # EM steps without progress
+PROGRESS = 1e-3  # nats
 ROWS_AT_A_TIME = 2000
 
 
 class _Fit(NamedTuple):
-    """What one run of EM found: log pi, mu, with which s, and the mean log-likelihood of validation rows."""
+    """The result of one run of EM: log pi, mu, s, and the mean log-likelihood of the validation rows."""
 
     prior: Floats
     mean: Floats
@@ -47,7 +47,7 @@ class _Fit(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """What all runs of EM share: single precision is enough for responsibilities."""
+    """What all runs of EM share; single precision suffices for responsibilities."""
 
     rows: NDArray[np.float32]
     others: NDArray[np.float32]
@@ -57,21 +57,20 @@ class _Tables(NamedTuple):
 
 
 class BernoulliMixture:
-    """A mixture of products of Bernoullis, an exact likelihood.
+    """A mixture of products of Bernoullis: an exact likelihood.
 
     Arguments:
-        components: K; if there are several, the one that is best on validation rows is chosen.
-        strengths: s, how many rows the whole table counts for in each component; chosen likewise, for each K upwards
-            or downwards from what was best before.
-        max_epochs: the most steps of expectation maximisation.
-        seed: the seed of the rows that components begin at.
+        components: K, or candidates for it, chosen by the validation rows.
+        strengths: candidates for s, chosen likewise, by a local search that starts at the best s of the previous K.
+        max_epochs: the maximum number of EM steps.
+        seed: seed of the rows that components start at.
 
     Attributes:
         prior_: log pi, (K).
         mean_: mu, (K, D).
-        strength_: the s that was chosen.
-        size: how many numbers were learned.
-        epochs: how many steps it took.
+        strength_: the chosen s.
+        size: number of learned parameters.
+        epochs: number of EM steps.
 
     Example:
         >>> rows = np.array([[0, 0], [1, 1]] * 50)
@@ -94,9 +93,9 @@ class BernoulliMixture:
         self.max_epochs, self.seed = max_epochs, seed
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Fit by expectation maximisation, and keep what is best on validation rows; when time is up, so far."""
+        """Fit by expectation maximisation, and keep what is best on the validation rows within the time."""
         end = time.perf_counter() + (math.inf if seconds is None else seconds)
-        rows, others = (each.astype(np.float32) for each in learned(train, valid))
+        rows, others = (each.astype(np.float32) for each in check_train_valid(train, valid))
         numbers = [self.components] if isinstance(self.components, int) else sorted(self.components)
         if not numbers or numbers[0] < 1:
             raise ValueError(f"'components' should be whole numbers, at least 1, not {self.components!r}.")
@@ -106,7 +105,7 @@ class BernoulliMixture:
         tables = _Tables(rows, others, self.max_epochs, self.seed, end)
         best, place = None, len(strengths) // 2
         for number in numbers:
-            found, place = _climb(tables, number, strengths, place)
+            found, place = _search_strength(tables, number, strengths, place)
             if best is None or found.score > best.score:
                 best = found
             if time.perf_counter() > end:
@@ -118,20 +117,19 @@ class BernoulliMixture:
         return self
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
-        """log p of each row, exact."""
-        return LogProb(_log_prob(self.prior_, self.mean_, asked(self, rows).astype(np.float64)))
+        """Exact log p of each row."""
+        return LogProb(_log_prob(self.prior_, self.mean_, check_rows(self, rows).astype(np.float64)))
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows, each of one component, which is drawn first."""
-        count, random = whole(self, n), np.random.default_rng(seed)
+        """New rows: a component is sampled for each. Shape: (n, D)."""
+        count, random = check_count(self, n), np.random.default_rng(seed)
         weight = np.exp(self.prior_)
         chosen = random.choice(len(weight), size=count, p=weight / weight.sum())
-        drawn: NDArray[np.uint8] = (random.random((count, self.columns_)) < self.mean_[chosen]).astype(np.uint8)
-        return drawn
+        return (random.random((count, self.columns_)) < self.mean_[chosen]).astype(np.uint8)
 
 
-def _climb(tables: _Tables, components: int, strengths: Sequence[float], place: int) -> tuple[_Fit, int]:
-    """The best strength for so many components, by way of its neighbours in the list, and its place there."""
+def _search_strength(tables: _Tables, components: int, strengths: Sequence[float], place: int) -> tuple[_Fit, int]:
+    """The best strength for this number of components, by local search from a place in the list, and its place."""
     found = _maximise(tables, components, strengths[place])
     if components == 1:
         return found, place
@@ -148,7 +146,7 @@ def _climb(tables: _Tables, components: int, strengths: Sequence[float], place: 
 
 
 def _maximise(tables: _Tables, components: int, strength: float) -> _Fit:
-    """Expectation maximisation, until validation rows say that it is enough."""
+    """Expectation maximisation with early stopping by the validation rows."""
     rows = tables.rows
     random = np.random.default_rng(tables.seed)
     table = (rows.sum(axis=0, dtype=np.float64) + 1) / (len(rows) + 2)
@@ -173,7 +171,7 @@ def _maximise(tables: _Tables, components: int, strength: float) -> _Fit:
             responsibility /= responsibility.sum(axis=1, keepdims=True)
             weight += responsibility.sum(axis=0)
             ones += responsibility.T @ some
-        ones = np.minimum(ones, weight[:, None])  # rounding might have made them more
+        ones = np.minimum(ones, weight[:, None])  # against rounding
         mean = (ones + strength * table) / (weight[:, None] + strength)
         prior = np.log((weight + 1) / (len(rows) + components))
     return best
@@ -181,7 +179,7 @@ def _maximise(tables: _Tables, components: int, strength: float) -> _Fit:
 
 def _joint(prior: Floats, mean: Floats, rows: NDArray[Any]) -> NDArray[Any]:
     """log p(x, k), in the precision of the rows. Shape: (rows, components)."""
-    none = np.log1p(-mean)  # log p of a row of zeros, entry by entry
+    none = np.log1p(-mean)  # log p(x_d = 0 | k)
     odds, offset = (np.log(mean) - none).astype(rows.dtype), (prior + none.sum(axis=1)).astype(rows.dtype)
     joint: NDArray[Any] = rows @ odds.T + offset
     return joint

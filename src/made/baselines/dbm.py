@@ -1,18 +1,18 @@
-r"""DBM, the deep Boltzmann machine (Salakhutdinov and Hinton, AISTATS 2009), of two hidden layers.
+r"""DBM, the deep Boltzmann machine (Salakhutdinov and Hinton, AISTATS 2009), with two hidden layers.
 
 .. math:: p(x, h^1, h^2) = \frac{1}{Z} \exp(a \cdot x + b^1 \cdot h^1 + b^2 \cdot h^2 + x^T W^1 h^1 + (h^1)^T W^2 h^2)
 
-The first hidden layer is connected to all the rest, and the rest not among itself: :math:`(x, h^2)` and :math:`h^1` are
-a pair (:mod:`made.baselines.pair`), which gives chains of the model and log Z. What a row says of its hidden units is
-no longer known in closed form. A factorial q comes as close as it can (mean field),
+The first hidden layer is connected to all the rest, and the rest not within itself: :math:`(x, h^2)` and :math:`h^1`
+are a bipartite machine (:mod:`made.baselines.bipartite`), which gives Gibbs chains and log Z. The posterior of the
+hidden units has no closed form; it is approximated by a factorial q (mean field),
 
 .. math::
     \mu^1 = \sigma(b^1 + (W^1)^T x + W^2 \mu^2), \qquad \mu^2 = \sigma(b^2 + (W^2)^T \mu^1), \qquad
-    \log p(x) \ge E_q [\log p^*(x, h^1, h^2)] + H(q) - \log Z,
+    \log p(x) \ge E_q [\log p^*(x, h^1, h^2)] + H(q) - \log Z.
 
-and is what learning goes up against persistent chains. First an RBM of columns and :math:`h^1` learns alone. Then
-:math:`h^2` joins it, with weights close to zero: the bound begins as the likelihood of the RBM but for 0.01 nats, and
-if it gets no better than that, it stays there.
+Training maximises this bound with persistent chains. First an RBM of columns and :math:`h^1` is trained alone. Then
+:math:`h^2` is added with weights close to zero, so that the bound starts within 0.01 nats of the RBM's likelihood; if
+training does not improve it, these initial weights are kept.
 """
 
 from __future__ import annotations
@@ -27,50 +27,32 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn, shares
-from made.baselines.pair import (
-    CHECK,
-    DRAWING,
-    Chains,
-    Pair,
-    PairNetwork,
-    draw,
-    flip,
-    log_partition,
-    many,
-)
+from made.baselines.annealing import VALIDATION_AIS, log_partition, sample_visible
+from made.baselines.binary_rows import check_count, check_rows, check_train_valid
+from made.baselines.bipartite import Bipartite, CenteredBipartite, GibbsChains, epoch_rows, sample_bernoulli
+from made.baselines.optimization import column_means
 from made.baselines.protocol import LogProb
-from made.baselines.rbm import RBM
-from made.baselines.rows import asked, learned, whole
-from made.training.config import TrainingConfig
+from made.baselines.rbm import RBM, BoltzmannBaseline
 
-__all__ = ["DBM", "bound", "mean_field"]
+__all__ = ["DBM", "add_second_layer", "mean_field", "variational_bound"]
 
-FIELDS = 5  # rounds of mean field in learning; they change little after that
-LONGER = 50  # rounds for what is reported
+TRAINING_ROUNDS = 5  # of mean field; later ones change little
+REPORTED_ROUNDS = 50
 ROWS_AT_A_TIME = 2000
-SMALL = 0.5  # the norm of the weights that the second layer begins with: the bound loses at most 0.01 nats by them
+INITIAL_NORM = 0.5  # of the second layer's weights: costs the bound at most 0.01 nats
 
 
-class DBM:
-    """A deep Boltzmann machine of two hidden layers: a lower bound of the likelihood.
+class DBM(BoltzmannBaseline):
+    """A deep Boltzmann machine with two hidden layers: a lower bound of the likelihood.
 
     Arguments:
         hidden_sizes: the units of the two layers.
-        steps: of Gibbs sampling in an update.
-        pretraining: of all epochs and of all time, the share of the RBM that it begins with.
-        chains: how many chains estimate log Z.
-        temperatures: how many distributions they come through.
-        seed: the seed of everything that is random.
-        report: called after each epoch, of the RBM and of both layers, with its number, what is known of the likelihood
-            of validation rows, and the seconds.
-        together: what is to differ in training once both layers learn: a lower rate, if the RBM has learned for long.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`.
+        pretraining: the share of epochs and of time for the RBM that it starts from.
+        together: overrides of the training of both layers together, such as a lower rate after a long pretraining.
+        others: the arguments of :class:`made.baselines.rbm.BoltzmannBaseline`.
 
     Attributes:
-        pair_: of (x, h^2), (D + K2), and h^1.
-        constant_: its log Z.
-        size: the number of parameters.
+        machine_: of (x, h^2), (D + K2), and h^1.
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
@@ -79,96 +61,87 @@ class DBM:
         ('bound', True)
     """
 
-    TRAINING: ClassVar[dict[str, Any]] = RBM.TRAINING | {"max_epochs": 25}
+    TRAINING: ClassVar[dict[str, Any]] = BoltzmannBaseline.TRAINING | {"max_epochs": 25}
 
     def __init__(
         self,
         hidden_sizes: tuple[int, int] = (500, 500),
         *,
-        steps: int = 5,
         pretraining: float = 0.5,
-        chains: int = 100,
-        temperatures: int = 2000,
-        seed: int = 0,
-        report: Report | None = None,
         together: Mapping[str, Any] | None = None,
-        **training: Any,
+        **others: Any,
     ) -> None:
+        super().__init__(**others)
         if not 0 < pretraining < 1:
             raise ValueError(f"'pretraining' should be a share above 0 and below 1, not {pretraining}.")
         if len(hidden_sizes) != 2 or any(size < 1 for size in hidden_sizes):
             raise ValueError(f"'hidden_sizes' should be two numbers of units, not {hidden_sizes!r}.")
-        self.hidden_sizes, self.steps, self.pretraining = hidden_sizes, steps, pretraining
-        self.chains, self.temperatures = chains, temperatures
-        self.seed, self.report = seed, report
-        self.together, self.training = dict(together or {}), self.TRAINING | training
+        self.hidden_sizes, self.pretraining, self.together = hidden_sizes, pretraining, dict(together or {})
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Learn an RBM, then all of it, and keep the epoch that is best on other rows."""
+        """Train an RBM, then both layers, and keep the epoch that is best on the validation rows."""
         (first, second), epochs = self.hidden_sizes, max(round(self.pretraining * self.training["max_epochs"]), 1)
-        below = self.training | {"max_epochs": epochs}
-        left = {
-            "max_epochs": max(self.training["max_epochs"] - epochs, 1),
-            "max_seconds": None if seconds is None else (1 - self.pretraining) * seconds,
-        }
-        config = TrainingConfig(**(self.training | left | self.together), seed=self.seed)
-        lower = RBM(first, steps=self.steps, chains=2, temperatures=2, seed=self.seed, report=self.report, **below)
+        remaining = {"max_epochs": max(self.training["max_epochs"] - epochs, 1)}
+        config = self.config(
+            None if seconds is None else (1 - self.pretraining) * seconds, **(remaining | self.together)
+        )
+        how = self.training | {"max_epochs": epochs, "seed": self.seed, "report": self.report}
+        lower = RBM(first, steps=self.steps, chains=2, temperatures=2, **how)
         lower.fit(train, valid, seconds=None if seconds is None else self.pretraining * seconds)
-        x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
+        x, y = (torch.from_numpy(each).float() for each in check_train_valid(train, valid))
         self.columns_ = x.shape[1]
-        mean = torch.cat([shares(x), torch.full((second,), 0.5)])
+        mean = torch.cat([column_means(x), torch.full((second,), 0.5)])
         self.base_ = mean.logit()
-        network = PairNetwork(mean, first, begin=_joined(lower.pair_, second, self.seed + 1))
-        chains = Chains(self.steps, persistent=True)
+        network = CenteredBipartite(mean, first, begin=add_second_layer(lower.machine_, second, self.seed + 1))
+        chains = GibbsChains(self.steps, persistent=True)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
-            pair = network.pair()
-            first, second = mean_field(pair.detach(), batch, FIELDS)
-            own = chains(pair, torch.cat([batch, flip(second, generator)], dim=1), generator)
-            return pair.log_sum(own).mean() - pair.log_weight(torch.cat([batch, second], dim=1), first).mean()
+            model = network.bipartite()
+            first, second = mean_field(model.detach(), batch, TRAINING_ROUNDS)
+            begin = torch.cat([batch, sample_bernoulli(second, generator)], dim=1)
+            free = model.neg_free_energy(chains(model, begin, generator)).mean()
+            return free - model.neg_energy(torch.cat([batch, second], dim=1), first).mean()
 
         def score() -> float:
-            pair = network.fixed()
-            return float(bound(pair, y, FIELDS).mean()) - log_partition(pair, self.base_, **CHECK).most
+            model = network.snapshot()
+            log_z = log_partition(model, self.base_, **VALIDATION_AIS)
+            return float(variational_bound(model, y, TRAINING_ROUNDS).mean()) - log_z.upper
 
-        start, before = network.fixed(), score()
-        self.best_epoch_, self.epochs = learn(network, many(x), loss, score, config, self.report)
-        self.pair_, self.epochs = network.fixed() if score() > before else start, lower.epochs + self.epochs
-        self.size = sum(weight.numel() for weight in self.pair_)
-        self.constant_ = log_partition(
-            self.pair_, self.base_, chains=self.chains, temperatures=self.temperatures, seed=self.seed + 1
-        )
+        start, before = network.snapshot(), score()
+        self.optimize(network, epoch_rows(x), loss, score, config)
+        self.machine_, self.epochs = network.snapshot() if score() > before else start, lower.epochs + self.epochs
+        self.estimate_partition()
         return self
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
-        """A lower bound of log p of each row: exact but for log Z, which is the same in all of them."""
-        x = torch.from_numpy(asked(self, rows)).double()
-        values = bound(self.pair_.double(), x, LONGER) - self.constant_.value
-        return LogProb(values.numpy(), "bound", self.constant_.standard_error)
+        """A lower bound of log p of each row: exact up to log Z, which all rows share."""
+        x = torch.from_numpy(check_rows(self, rows)).double()
+        values = variational_bound(self.machine_.double(), x, REPORTED_ROUNDS) - self.log_partition_.value
+        return LogProb(values.numpy(), "bound", self.log_partition_.standard_error)
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows, drawn with their h^2, which is left out."""
-        x = draw(self.pair_, self.base_, whole(self, n), temperatures=DRAWING, seed=seed)
+        """New rows, sampled with their h^2, which is dropped. Shape: (n, D)."""
+        x = sample_visible(self.machine_, self.base_, check_count(self, n), seed=seed)
         return x[:, : self.columns_].numpy().astype(np.uint8)
 
 
-def _joined(rbm: Pair, others: int, seed: int) -> Pair:
-    """An RBM, and so many units more on the side of its columns, with random weights that hardly change its bound.
+def add_second_layer(rbm: Bipartite, units: int, seed: int) -> Bipartite:
+    """An RBM with more units beside its columns, whose random weights hardly change its bound.
 
-    The sides share about half of the sum of squared weights times the variances of both ends, which q leaves out.
+    The mutual information that q ignores is about half the sum of squared weights times the variances of both ends.
     """
     generator = torch.Generator().manual_seed(seed)
-    W = torch.randn(others, len(rbm.b), generator=generator) / math.sqrt(others * len(rbm.b)) * SMALL
-    return Pair(torch.cat([rbm.W, W]), torch.cat([rbm.a, torch.zeros(others)]), rbm.b - W.sum(dim=0) / 2)
+    W = torch.randn(units, len(rbm.b), generator=generator) / math.sqrt(units * len(rbm.b)) * INITIAL_NORM
+    return Bipartite(torch.cat([rbm.W, W]), torch.cat([rbm.a, torch.zeros(units)]), rbm.b - W.sum(dim=0) / 2)
 
 
-def mean_field(pair: Pair, x: Tensor, rounds: int) -> tuple[Tensor, Tensor]:
-    """The probabilities of h^1 and h^2 by which a factorial q is closest. Shapes: (rows, D) to (rows, K1), (rows, K2).
+def mean_field(model: Bipartite, x: Tensor, rounds: int) -> tuple[Tensor, Tensor]:
+    """The mean-field probabilities of h^1 and h^2. Shapes: (rows, D) to (rows, K1), (rows, K2).
 
-    They are found in turn, given the last of each other, so that every round brings q closer.
+    Coordinate ascent: every round tightens the bound.
     """
     columns = x.shape[1]
-    from_rows, W, b = torch.addmm(pair.b, x, pair.W[:columns]), pair.W[columns:], pair.a[columns:]
+    from_rows, W, b = torch.addmm(model.b, x, model.W[:columns]), model.W[columns:], model.a[columns:]
     second = torch.full((len(x), len(W)), 0.5, dtype=x.dtype)
     first = torch.sigmoid(from_rows + second @ W)
     for _ in range(rounds):
@@ -177,11 +150,11 @@ def mean_field(pair: Pair, x: Tensor, rounds: int) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-def bound(pair: Pair, x: Tensor, rounds: int) -> Tensor:
-    """The bound but for log Z. Shapes: (rows, D) to (rows)."""
+def variational_bound(model: Bipartite, x: Tensor, rounds: int) -> Tensor:
+    """The bound plus log Z. Shapes: (rows, D) to (rows)."""
     parts = []
     for some in x.split(ROWS_AT_A_TIME):
-        first, second = mean_field(pair, some, rounds)
+        first, second = mean_field(model, some, rounds)
         entropy = sum(F.binary_cross_entropy(q, q, reduction="none").sum(dim=1) for q in (first, second))
-        parts.append(pair.log_weight(torch.cat([some, second], dim=1), first) + entropy)
+        parts.append(model.neg_energy(torch.cat([some, second], dim=1), first) + entropy)
     return torch.cat(parts)

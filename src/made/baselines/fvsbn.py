@@ -2,8 +2,8 @@ r"""FVSBN, the fully visible sigmoid belief network (Frey, Hinton and Dayan, 199
 
 .. math:: p(x_d = 1 \mid x_{<d}) = \sigma(c_d + A_{d,<d} \, x_{<d})
 
-It is MADE with no hidden layer, only direct connections, so the engine does it. Decay, or inputs that are left out at
-random, keep its D (D - 1) / 2 weights from learning few rows by heart; how much of that is right depends on the table.
+It is MADE without hidden layers, with direct connections only. Weight decay or input dropout keeps its D (D - 1) / 2
+weights from overfitting small tables; how much is needed depends on the table.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
-from made.baselines.engine import Engine
+from made.baselines.made import MADEBaseline
 
 __all__ = ["FVSBN"]
 
-# From no regularisation to much. One-hot tables want high rates, and biases that begin at zero; a few hundred rows want
-# the opposite.
+# From no regularisation to much. One-hot tables need high learning rates and biases that start at zero, tables of a few
+# hundred rows the opposite.
 TRIES: tuple[Mapping[str, Any], ...] = (
     {"learning_rate": 3e-2, "bias": "zero"},
     {"learning_rate": 3e-2, "bias": "zero", "weight_decay": 0.1},
@@ -29,13 +29,13 @@ TRIES: tuple[Mapping[str, Any], ...] = (
 )
 
 
-class FVSBN(Engine):
+class FVSBN(MADEBaseline):
     """Logistic autoregression: an exact likelihood.
 
     Arguments:
-        tries: ways to train, of which validation rows choose one; a limit of time is shared among them.
-        seed: the seed of everything that is random.
-        parameters: of :class:`made.MADE`; what is told here differs in no try.
+        tries: alternative parameters, chosen by the validation rows; a time limit is shared among them.
+        seed: the ``random_state`` of the models.
+        parameters: parameters of :class:`made.MADE` that override those of every try.
 
     Example:
         >>> import numpy as np
@@ -45,7 +45,7 @@ class FVSBN(Engine):
         True
     """
 
-    PARAMETERS: ClassVar[dict[str, Any]] = Engine.PARAMETERS | {
+    PARAMETERS: ClassVar[dict[str, Any]] = MADEBaseline.PARAMETERS | {
         "hidden_sizes": (),
         "masks": 1,
         "ordering": "natural",
@@ -56,22 +56,22 @@ class FVSBN(Engine):
     def __init__(self, *, tries: Sequence[Mapping[str, Any]] = TRIES, seed: int = 0, **parameters: Any) -> None:
         super().__init__(seed=seed, **parameters)
         if not tries:
-            raise ValueError("'tries' should be one way to train, at least; {} is the engine's own.")
-        self.tries, self.told = tries, parameters
+            raise ValueError("'tries' should have at least one set of parameters; [{}] uses the defaults.")
+        self.tries, self.overrides = tries, parameters
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Train in each way, and keep the model that is best on validation rows."""
-        begin, best, most = time.perf_counter(), None, -math.inf
-        for number, ways in enumerate(self.tries):
+        """Train one model for each try, and keep the one with the best validation likelihood."""
+        begin, best, best_score = time.perf_counter(), None, -math.inf
+        for number, parameters in enumerate(self.tries):
             left = None if seconds is None else seconds - (time.perf_counter() - begin)
             if best is not None and left is not None and left <= 0:
                 break
             share = None if left is None else max(left, 1e-9) / (len(self.tries) - number)
-            one = Engine(seed=self.seed, **(self.parameters | dict(ways) | self.told)).fit(train, valid, seconds=share)
-            score = one.log_prob(valid).mean()
-            if best is None or score > most:
-                best, most = one, score
+            model = MADEBaseline(seed=self.seed, **(self.parameters | dict(parameters) | self.overrides))
+            score = model.fit(train, valid, seconds=share).log_prob(valid).mean()
+            if best is None or score > best_score:
+                best, best_score = model, score
         assert best is not None
         self.model_, self.columns_, self.epochs = best.model_, best.columns_, best.epochs
-        self.size = self.columns_ * (self.columns_ + 1) // 2  # the engine also stores what its one mask leaves out
+        self.size = self.columns_ * (self.columns_ + 1) // 2  # without the weights that the mask sets to zero
         return self

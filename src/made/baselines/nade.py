@@ -5,9 +5,10 @@ r"""NADE, the Neural Autoregressive Distribution Estimator (Larochelle and Murra
     h_d &= \sigma(b + W_{\cdot,<d} \, x_{<d}) \\
     p(x_d = 1 \mid x_{<d}) &= \sigma(c_d + V_d \, h_d)
 
-There is a hidden layer for each column, D of them, but the weights are shared: :math:`a_{d+1} = a_d + W_{\cdot,d} x_d`
-is all that is new from one to the next, so that a row costs O(DK) and not O(D^2 K). :func:`by_columns` takes one column
-after the other, :mod:`made.baselines.states` several at a time, and back for the gradient.
+Each of the D columns has its own hidden layer, but they share weights: :math:`a_{d+1} = a_d + W_{\cdot,d} x_d`, so that
+    a
+row costs O(DK) and not O(D^2 K). :func:`sequential_pass` computes one column after the other,
+:mod:`made.baselines.blocked_nade` several at a time, with a gradient.
 """
 
 from __future__ import annotations
@@ -21,18 +22,22 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.learning import Report, learn, one_thread, shares
+from made.baselines.binary_rows import check_count, check_rows, check_train_valid
+from made.baselines.blocked_nade import ACTIVATIONS, blocked_logits
+from made.baselines.optimization import GradientBaseline, column_means, single_thread
 from made.baselines.protocol import LogProb
-from made.baselines.rows import asked, learned, whole
-from made.baselines.states import ACTIVATIONS, logits_by_states
-from made.training.config import TrainingConfig
 
-__all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "by_columns"]
+__all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "row_log_prob", "sample_orderings", "sequential_pass"]
 
-ROWS_AT_A_TIME = 200  # whose activations in one column stay in the cache of a processor
+ROWS_AT_A_TIME = 200  # their activations in one column fit the processor's cache
 
 
-def by_columns(
+def row_log_prob(logits: Tensor, x: Tensor) -> Tensor:
+    """log p of each row from the logits of its columns, in float64. Shapes: (rows, D), twice, to (rows)."""
+    return -F.binary_cross_entropy_with_logits(logits, x, reduction="none").sum(dim=1, dtype=torch.float64)
+
+
+def sequential_pass(
     W: Tensor,
     b: Tensor,
     V: Tensor,
@@ -44,17 +49,17 @@ def by_columns(
     noise: Tensor | None = None,
     deeper: Callable[[Tensor], Tensor] = lambda h: h,
 ) -> tuple[Tensor, Tensor]:
-    """One column after the other, each in its turn given or drawn: the rows and their logits, (rows, D) both.
+    """One column after the other, each given or sampled: the rows and their logits, both (rows, D).
 
     Arguments:
-        W, b, V, c: the parameters, in the order of the product: W and V (D, K), W the transpose of that of the
-            equations, b (K), c (D).
-        u: what the activations get from a column whatever its value, (D, K), :math:`a_{d+1} = a_d + W_d x_d + u_d`; or
-            None.
+        W, b, V, c: the parameters, columns in the order of the product: W (the transpose of the equations') and V
+            (D, K), b (K), c (D).
+        u: added to the activations after each column, whatever its value: :math:`a_{d+1} = a_d + W_d x_d + u_d`, (D,
+            K).
         activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
         values: the rows, (rows, D); or else
-        noise: uniform numbers to draw them with, (rows, D).
-        deeper: what becomes of the hidden units before they meet V: further layers.
+        noise: uniform numbers to sample them with, (rows, D).
+        deeper: further hidden layers, applied before V.
     """
     given = values if values is not None else noise
     assert given is not None
@@ -70,17 +75,30 @@ def by_columns(
     return columns.t(), logits.t()
 
 
+def sample_orderings(
+    sample: Callable[[Tensor, Tensor], Tensor], orderings: Tensor, n: int, dtype: torch.dtype, seed: int
+) -> NDArray[np.uint8]:
+    """Rows of an ensemble of orderings, (R, D): one is drawn for each row. ``sample`` takes noise and an ordering."""
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.randint(len(orderings), (n,), generator=generator)
+    noise = torch.rand(n, orderings.shape[1], generator=generator, dtype=torch.float64).to(dtype)
+    x = torch.empty_like(noise)
+    with torch.no_grad():
+        for number, ordering in enumerate(orderings):
+            x[chosen == number] = sample(noise[chosen == number], ordering)
+    return x.numpy().astype(np.uint8)
+
+
 class NADENetwork(nn.Module):
-    """The parameters of NADE, in the order of the product, and its logits.
+    """The parameters of NADE, columns in the order of the product, and its logits.
 
     Arguments:
         columns: D.
         units: K.
         activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
-        dropout: the probability with which a unit is left out in training; of all rows of a batch, so that it costs
-            nothing.
-        input_dropout: the same of an input, in each row by itself.
-        seed: the seed of the initial weights.
+        dropout: dropout probability of the hidden units; the same units for all rows of a batch, which saves time.
+        input_dropout: dropout probability of the inputs, for each row independently.
+        seed: seed of the initial weights.
     """
 
     def __init__(
@@ -114,43 +132,44 @@ class NADENetwork(nn.Module):
         if self.training and self.dropout:
             units = (torch.rand(len(b), generator=generator) >= self.dropout).nonzero().squeeze(1)
             W, b, V = W[:, units], b[units], V[:, units] / (1 - self.dropout)
-        return logits_by_states(self.leave_out(x, generator), W, b, V, self.c, activation=self.activation)
+        return blocked_logits(self.drop_inputs(x, generator), W, b, V, self.c, activation=self.activation)
 
-    def leave_out(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Inputs, in training some at random; the others make up for them. Shapes: (rows, D) to (rows, D)."""
+    def drop_inputs(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+        """The inputs, with dropout in training. Shapes: (rows, D) to (rows, D)."""
         if not (self.training and self.input_dropout):
             return x
         keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
         return x * keep / (1 - self.input_dropout)
 
-    def draw(self, noise: Tensor) -> Tensor:
+    def log_prob(self, x: Tensor) -> Tensor:
+        """log p of each row, in float64. Shapes: (rows, D) to (rows)."""
+        with torch.no_grad(), single_thread():
+            return torch.cat([row_log_prob(self(some), some) for some in x.split(ROWS_AT_A_TIME)])
+
+    def sample(self, noise: Tensor) -> Tensor:
         """Rows from uniform numbers, column after column. Shapes: (rows, D) to (rows, D)."""
-        return by_columns(self.W, self.b, self.V, self.c, activation=self.activation, noise=noise)[0]
+        return sequential_pass(self.W, self.b, self.V, self.c, activation=self.activation, noise=noise)[0]
 
     def start_independent(self, x: Tensor) -> None:
-        """Let the output biases begin where independent columns have them."""
+        """Set the output biases to those of independent columns."""
         with torch.no_grad():
-            self.c.copy_(shares(x).logit())
+            self.c.copy_(column_means(x).logit())
 
 
-class NADE:
+class NADE(GradientBaseline):
     """NADE with one hidden layer and one ordering of the columns: an exact likelihood.
 
     Arguments:
         hidden_size: K, the number of hidden units.
-        ordering: of the columns, ``"natural"``, or ``"random"``, a function of the seed; or the columns as they come.
+        ordering: of the columns: ``"natural"``; ``"random"``, a function of the seed; or a list of columns.
         activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
-        dropout: the probability with which a hidden unit is left out in training.
-        input_dropout: the same of an input.
-        seed: the seed of everything that is random.
-        report: called after each epoch with its number, the mean log-likelihood of validation rows, and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`: learning_rate,
-            schedule, weight_decay, clip, average, batch_size, max_epochs, patience.
+        dropout: dropout probability of the hidden units.
+        input_dropout: dropout probability of the inputs.
+        others: seed, report and training of :class:`made.baselines.optimization.GradientBaseline`.
 
     Attributes:
         network_: the parameters.
         ordering_: the columns in the order of the product.
-        size: the number of parameters.
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
@@ -161,17 +180,6 @@ class NADE:
         True
     """
 
-    TRAINING: dict[str, Any] = {  # noqa: RUF012
-        "learning_rate": 1e-2,
-        "schedule": "cosine",
-        "weight_decay": 0.0,
-        "clip": 5.0,
-        "average": 0.99,
-        "batch_size": 100,
-        "max_epochs": 100,
-        "patience": 20,
-    }
-
     def __init__(
         self,
         hidden_size: int = 500,
@@ -180,74 +188,52 @@ class NADE:
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
-        seed: int = 0,
-        report: Report | None = None,
-        **training: Any,
+        **others: Any,
     ) -> None:
+        super().__init__(**others)
         self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
         self.dropout, self.input_dropout = dropout, input_dropout
-        self.seed, self.report = seed, report
-        self.training = self.TRAINING | training
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Maximise the likelihood of rows, and keep the epoch that is best on others."""
-        rows, others = learned(train, valid)
-        network = self._begin(rows.shape[1])
-        x, y = (torch.from_numpy(each[:, self.ordering_]).float() for each in (rows, others))
+        """Maximise the likelihood, and keep the epoch that is best on the validation rows."""
+        rows, validation = check_train_valid(train, valid)
+        self.columns_ = rows.shape[1]
+        self.ordering_ = self._ordering(self.columns_)
+        dropout = {"dropout": self.dropout, "input_dropout": self.input_dropout}
+        network = NADENetwork(self.columns_, self.hidden_size, activation=self.activation, seed=self.seed, **dropout)
+        x, y = (torch.from_numpy(each[:, self.ordering_]).float() for each in (rows, validation))
         network.start_independent(x)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             return F.binary_cross_entropy_with_logits(network(batch, generator), batch, reduction="sum") / len(batch)
 
-        config = TrainingConfig(**self.training, max_seconds=seconds, seed=self.seed)
-        self.best_epoch_, self.epochs = learn(
-            network, x, loss, lambda: _log_prob(network, y).mean().item(), config, self.report
-        )
+        self.optimize(network, x, loss, lambda: network.log_prob(y).mean().item(), self.config(seconds))
+        self.network_ = network
         return self
 
-    def _begin(self, columns: int) -> NADENetwork:
-        natural, self.columns_ = np.arange(columns), columns
+    def _ordering(self, columns: int) -> NDArray[np.intp]:
+        natural = np.arange(columns)
         if isinstance(self.ordering, str):
             known = {"natural": natural, "random": np.random.default_rng(self.seed).permutation(natural)}
             if self.ordering not in known:
                 raise ValueError(f"'ordering' should be natural, random, or a list of columns, not {self.ordering!r}.")
-            self.ordering_ = known[self.ordering]
-        else:
-            self.ordering_ = np.asarray(self.ordering)
-            if self.ordering_.dtype.kind not in "iu" or sorted(self.ordering_.tolist()) != natural.tolist():
-                raise ValueError(f"'ordering' should have each of the columns 0 to {columns - 1} once.")
-        self.network_ = NADENetwork(
-            columns,
-            self.hidden_size,
-            activation=self.activation,
-            dropout=self.dropout,
-            input_dropout=self.input_dropout,
-            seed=self.seed,
-        )
-        self.size = sum(weight.numel() for weight in self.network_.parameters())
-        return self.network_
+            return known[self.ordering]
+        ordering = np.asarray(self.ordering)
+        if ordering.dtype.kind not in "iu" or sorted(ordering.tolist()) != natural.tolist():
+            raise ValueError(f"'ordering' should have each of the columns 0 to {columns - 1} once.")
+        return ordering
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
-        """log p of each row, exact."""
-        x = torch.from_numpy(asked(self, rows)[:, self.ordering_])
-        return LogProb(_log_prob(self.network_, x.to(self.network_.c.dtype)).numpy())
+        """Exact log p of each row."""
+        x = torch.from_numpy(check_rows(self, rows)[:, self.ordering_])
+        return LogProb(self.network_.log_prob(x.to(self.network_.c.dtype)).numpy())
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows, column after column."""
-        count, generator = whole(self, n), torch.Generator().manual_seed(seed)
+        """New rows, column after column. Shape: (n, D)."""
+        count, generator = check_count(self, n), torch.Generator().manual_seed(seed)
         noise = torch.rand(count, self.columns_, generator=generator, dtype=torch.float64)
         with torch.no_grad():
-            x = self.network_.draw(noise.to(self.network_.c.dtype))
-        drawn = np.empty(x.shape, dtype=np.uint8)
-        drawn[:, self.ordering_] = x.numpy()
-        return drawn
-
-
-def _log_prob(network: NADENetwork, x: Tensor) -> Tensor:
-    """log p of each row, in double precision. Shapes: (rows, D) to (rows)."""
-    with torch.no_grad(), one_thread():
-        parts = [
-            F.binary_cross_entropy_with_logits(network(some), some, reduction="none").sum(dim=1, dtype=torch.float64)
-            for some in x.split(ROWS_AT_A_TIME)
-        ]
-    return -torch.cat(parts)
+            x = self.network_.sample(noise.to(self.network_.c.dtype))
+        rows = np.empty(x.shape, dtype=np.uint8)
+        rows[:, self.ordering_] = x.numpy()
+        return rows

@@ -1,4 +1,4 @@
-"""What every system is to a comparison: it is fitted, says log p of rows and how that is known, and draws rows."""
+"""The protocol of all baselines: fit, the log-likelihood of rows and how it is known, and samples."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["SIGNS", "Density", "Floats", "Kind", "LogProb"]
+__all__ = ["SIGNS", "Density", "Floats", "LikelihoodKind", "LogProb"]
 
 Floats = NDArray[np.float64]
-Kind = Literal["exact", "estimate", "bound"]
-# In front of an NLL, wherever one is shown: a bound of log p from below is one of the NLL from above.
-SIGNS: dict[Kind, str] = {"exact": "", "estimate": "≈ ", "bound": "≤ "}
+LikelihoodKind = Literal["exact", "estimate", "bound"]
+# Printed before an NLL: a lower bound of log p is an upper bound of the NLL.
+SIGNS: dict[LikelihoodKind, str] = {"exact": "", "estimate": "≈ ", "bound": "≤ "}
 
 
 @dataclass(frozen=True)
 class LogProb:
-    """log p of rows, and how it is known. It can be used as the array of its values.
+    """log p of rows, and how it is known; usable as the array of its values.
 
     Attributes:
         values: one number for each row, in nats.
-        kind: ``"exact"``; an ``"estimate"``, on either side of the truth; or a ``"bound"``, not above it.
-        standard_error: of the mean of the values, as far as estimation is the reason; 0 if they are exact.
+        kind: ``"exact"``; an ``"estimate"``, which may be too high or too low; or a lower ``"bound"``.
+        standard_error: of the mean of the values, due to estimation; 0 if they are exact.
 
     Example:
         >>> print(float(np.exp(LogProb(np.log([0.25, 0.75]))).sum()))
@@ -31,7 +31,7 @@ class LogProb:
     """
 
     values: Floats
-    kind: Kind = "exact"
+    kind: LikelihoodKind = "exact"
     standard_error: float = 0.0
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -47,18 +47,18 @@ class LogProb:
 
 @runtime_checkable
 class Density(Protocol):
-    """A distribution over rows of zeros and ones that can be learned from them.
+    """A trainable distribution over rows of zeros and ones.
 
     Attributes:
-        size: how many numbers were learned; known once it is fitted.
-        epochs: how many passes over the rows that took.
+        size: number of learned parameters, once fitted.
+        epochs: number of passes over the rows.
     """
 
     size: int
     epochs: int
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Learn from rows; others choose what is to be chosen. It may be told to end after so many seconds."""
+        """Train on ``train``; ``valid`` selects epoch and parameters. ``seconds`` limits the time."""
         ...
 
     def log_prob(self, rows: ArrayLike) -> LogProb:

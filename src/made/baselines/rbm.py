@@ -1,51 +1,83 @@
-r"""RBM, the restricted Boltzmann machine (Smolensky, 1986): columns and hidden units, each connected to all others.
+r"""RBM, the restricted Boltzmann machine (Smolensky, 1986): a bipartite machine of columns x and hidden units h.
 
 .. math::
     p(x) = \frac{1}{Z} \sum_h \exp(a \cdot x + b \cdot h + x^T W h)
          = \frac{1}{Z} \exp\Big(a \cdot x + \sum_k \log(1 + e^{b_k + (x^T W)_k})\Big)
 
-The gradient of log p is a difference of means over rows and over the model's own draws. These come from a few steps of
-Gibbs sampling, beginning at the rows (contrastive divergence, CD-k; Hinton, 2002) or where they ended last time
-(persistent CD; Tieleman, 2008). log Z is summed or estimated by :mod:`made.baselines.pair`.
+The gradient of log p is a difference of means over rows and over samples of the model. These come from a few Gibbs
+steps, starting at the rows (contrastive divergence, CD-k; Hinton, 2002) or at the previous samples (persistent CD;
+Tieleman, 2008).
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from made.baselines.learning import Report, learn, shares, updates_of
-from made.baselines.pair import CHECK, DRAWING, Chains, PairNetwork, contrast, draw, log_partition, many
-from made.baselines.protocol import Kind, LogProb
-from made.baselines.rows import asked, learned, whole
-from made.training.config import TrainingConfig
+from made.baselines.annealing import VALIDATION_AIS, LogPartition, log_partition, sample_visible
+from made.baselines.binary_rows import check_count, check_rows, check_train_valid
+from made.baselines.bipartite import Bipartite, CenteredBipartite, GibbsChains, contrastive_loss, epoch_rows
+from made.baselines.optimization import GradientBaseline, column_means
+from made.baselines.protocol import LikelihoodKind, LogProb
 
-__all__ = ["RBM"]
+__all__ = ["RBM", "BoltzmannBaseline"]
 
 
-class RBM:
-    """A restricted Boltzmann machine: an estimate of the likelihood, or exact where one side has few units.
+class BoltzmannBaseline(GradientBaseline):
+    """What RBM, DBN and DBM have in common: a bipartite machine, whose log Z is known or estimated.
+
+    Arguments:
+        steps: k, the number of Gibbs steps in an update.
+        chains: number of annealed chains that estimate log Z.
+        temperatures: number of their intermediate distributions.
+        others: seed, report and training of :class:`made.baselines.optimization.GradientBaseline`.
+
+    Attributes:
+        machine_: the bipartite machine.
+        base_: the logits of the independent units that annealing starts from.
+        log_partition_: log Z of the machine.
+    """
+
+    TRAINING: ClassVar[dict[str, Any]] = {
+        "learning_rate": 3e-3,
+        "schedule": "linear",
+        "average": 0.99,
+        "batch_size": 100,
+        "max_epochs": 20,
+        "patience": 10,
+    }
+
+    machine_: Bipartite
+    base_: Tensor
+    log_partition_: LogPartition
+
+    def __init__(self, *, steps: int = 5, chains: int = 100, temperatures: int = 2000, **others: Any) -> None:
+        super().__init__(**others)
+        self.steps, self.chains, self.temperatures = steps, chains, temperatures
+
+    def estimate_partition(self) -> None:
+        """Set ``size``, and ``log_partition_`` with a seed that training did not use."""
+        self.size = sum(weight.numel() for weight in self.machine_)
+        how = {"chains": self.chains, "temperatures": self.temperatures, "seed": self.seed + 1}
+        self.log_partition_ = log_partition(self.machine_, self.base_, **how)
+
+
+class RBM(BoltzmannBaseline):
+    """A restricted Boltzmann machine: an estimated likelihood, exact where one side has few units.
 
     Arguments:
         hidden_size: K, the number of hidden units.
-        steps: k, of Gibbs sampling in an update.
-        growing: whether k begins as 1, and becomes so many in the course of ``max_epochs`` (as in the CD-25 of
-            Salakhutdinov and Murray, 2008): chains mix well as long as weights are small.
-        persistent: whether chains go on where they ended, or begin at the rows.
-        chains: how many chains estimate log Z.
-        temperatures: how many distributions they come through.
-        seed: the seed of everything that is random.
-        report: called after each epoch with its number, the mean log-likelihood of validation rows and the seconds.
-        training: what is to differ in :data:`TRAINING`, of :class:`made.training.config.TrainingConfig`.
+        growing: whether the Gibbs steps grow from 1 to ``steps`` over ``max_epochs`` (as in the CD-25 of Salakhutdinov
+            and Murray, 2008): chains mix well as long as weights are small.
+        persistent: whether chains continue where they ended, or start at the rows.
+        others: the arguments of :class:`BoltzmannBaseline`.
 
     Attributes:
-        pair_: W (D, K), a (D) and b (K).
-        constant_: log Z and its standard error.
-        size: the number of parameters.
+        machine_: W (D, K), a (D) and b (K).
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
@@ -56,64 +88,42 @@ class RBM:
         ('exact', 19)
     """
 
-    TRAINING: dict[str, Any] = {  # noqa: RUF012
-        "learning_rate": 3e-3,
-        "schedule": "linear",
-        "average": 0.99,
-        "batch_size": 100,
-        "max_epochs": 20,
-        "patience": 10,
-    }
-
     def __init__(
-        self,
-        hidden_size: int = 500,
-        *,
-        steps: int = 5,
-        growing: bool = False,
-        persistent: bool = True,
-        chains: int = 100,
-        temperatures: int = 2000,
-        seed: int = 0,
-        report: Report | None = None,
-        **training: Any,
+        self, hidden_size: int = 500, *, growing: bool = False, persistent: bool = True, **others: Any
     ) -> None:
-        self.hidden_size, self.steps, self.growing, self.persistent = hidden_size, steps, growing, persistent
-        self.chains, self.temperatures, self.seed, self.report = chains, temperatures, seed, report
-        self.training = self.TRAINING | training
+        super().__init__(**others)
+        self.hidden_size, self.growing, self.persistent = hidden_size, growing, persistent
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Learn by contrastive divergence, and keep the epoch that is best on other rows."""
-        x, y = (torch.from_numpy(each).float() for each in learned(train, valid))
-        self.columns_, self.base_ = x.shape[1], shares(x).logit()
-        network, rows = PairNetwork(shares(x), self.hidden_size, seed=self.seed), many(x)
-        config = TrainingConfig(**self.training, max_seconds=seconds, seed=self.seed)
-        chains = Chains(self.steps, self.persistent, growth=updates_of(config, rows) if self.growing else 0)
+        """Train by contrastive divergence, and keep the epoch that is best on the validation rows."""
+        x, y = (torch.from_numpy(each).float() for each in check_train_valid(train, valid))
+        self.columns_, self.base_ = x.shape[1], column_means(x).logit()
+        network, rows = CenteredBipartite(column_means(x), self.hidden_size, seed=self.seed), epoch_rows(x)
+        config = self.config(seconds)
+        chains = GibbsChains(self.steps, self.persistent, config.count_updates(len(rows)) if self.growing else 0)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
-            pair = network.pair()
-            return contrast(pair, batch, chains(pair, batch, generator))
+            model = network.bipartite()
+            return contrastive_loss(model, batch, chains(model, batch, generator))
 
         def score() -> float:
-            pair = network.fixed()
-            return float(pair.log_sum(y).mean()) - log_partition(pair, self.base_, **CHECK, seed=self.seed).most
+            model = network.snapshot()
+            log_z = log_partition(model, self.base_, **VALIDATION_AIS, seed=self.seed)
+            return float(model.neg_free_energy(y).mean()) - log_z.upper
 
-        self.best_epoch_, self.epochs = learn(network, rows, loss, score, config, self.report)
-        self.pair_ = network.fixed()
-        self.size = sum(weight.numel() for weight in self.pair_)
-        self.constant_ = log_partition(
-            self.pair_, self.base_, chains=self.chains, temperatures=self.temperatures, seed=self.seed + 1
-        )
+        self.optimize(network, rows, loss, score, config)
+        self.machine_ = network.snapshot()
+        self.estimate_partition()
         return self
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
-        """log p of each row: exact but for log Z, which is the same in all of them."""
-        x = torch.from_numpy(asked(self, rows)).double()
-        values = self.pair_.double().log_sum(x) - self.constant_.value
-        kind: Kind = "estimate" if self.constant_.estimated else "exact"
-        return LogProb(values.numpy(), kind, self.constant_.standard_error)
+        """log p of each row: exact up to log Z, which all rows share."""
+        values = self.machine_.double().neg_free_energy(torch.from_numpy(check_rows(self, rows)).double())
+        log_z = self.log_partition_
+        kind: LikelihoodKind = "estimate" if log_z.estimated else "exact"
+        return LogProb((values - log_z.value).numpy(), kind, log_z.standard_error)
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows: exact where one side has few units, otherwise by chains that are drawn by their weights."""
-        x = draw(self.pair_, self.base_, whole(self, n), temperatures=DRAWING, seed=seed)
+        """New rows: exact where one side has few units, otherwise by annealed chains. Shape: (n, D)."""
+        x = sample_visible(self.machine_, self.base_, check_count(self, n), seed=seed)
         return x.numpy().astype(np.uint8)

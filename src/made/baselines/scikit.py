@@ -1,8 +1,8 @@
-"""Anything that has `fit` and `score_samples`, as scikit-learn's density estimators have, behind the protocol.
+"""Density estimators of scikit-learn, anything with `fit` and `score_samples`, behind the protocol of the baselines.
 
-What such an estimator says may be the density of a real number and not the probability of a row of zeros and ones, as
-with `KernelDensity` and `GaussianMixture`: a density can be as high as it likes at these points, so that its NLL is not
-to be compared with others'. :attr:`Scikit.continuous` says so of those that are known to be.
+Some of them, such as `KernelDensity` and `GaussianMixture`, return a density of real numbers instead of the probability
+of a binary row. A density is unbounded at these points, so that its NLL cannot be compared with the others'; see
+:attr:`Scikit.continuous`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from made.baselines.protocol import Kind, LogProb
-from made.baselines.rows import asked, learned, whole
+from made.baselines.binary_rows import check_count, check_rows, check_train_valid
+from made.baselines.protocol import LikelihoodKind, LogProb
 from made.errors import QuestionError
 
 __all__ = ["Scikit"]
@@ -23,17 +23,16 @@ CONTINUOUS = ("KernelDensity", "GaussianMixture", "BayesianGaussianMixture", "PC
 
 
 class Scikit:
-    """An estimator of scikit-learn's kind.
+    """A scikit-learn density estimator.
 
     Arguments:
-        estimator: what has ``fit(X)`` and ``score_samples(X)``, and, to draw rows, ``sample(n)``.
-        kind: of its likelihood, ``"exact"`` unless told.
-        continuous: whether its likelihood is a density of real numbers; unless told, what is known of scikit-learn's
-            own, also as the last step of a pipeline.
+        estimator: has ``fit(X)`` and ``score_samples(X)``, and ``sample(n)`` if it can sample.
+        kind: how its likelihood is known.
+        continuous: whether its likelihood is a density of real numbers; default: known for the estimators of
+            scikit-learn, also as the last step of a pipeline.
 
     Attributes:
-        continuous: the same.
-        size: the number of numbers in its fitted attributes.
+        size: number of array entries in its fitted attributes.
 
     Example:
         >>> from made import MADE
@@ -43,7 +42,7 @@ class Scikit:
         (60, False)
     """
 
-    def __init__(self, estimator: Any, *, kind: Kind = "exact", continuous: bool | None = None) -> None:
+    def __init__(self, estimator: Any, *, kind: LikelihoodKind = "exact", continuous: bool | None = None) -> None:
         for method in ("fit", "score_samples"):
             if not callable(getattr(estimator, method, None)):
                 raise QuestionError(f"{type(estimator).__name__} has no {method}(X), which a comparison needs.")
@@ -54,10 +53,10 @@ class Scikit:
         self.epochs = 0
 
     def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Fit the estimator on the rows to learn from; it is told of others if it takes ``X_valid``, as made.MADE."""
-        rows, others = learned(train, valid)
+        """Fit the estimator on the training rows; validation rows are passed if it takes ``X_valid``, as made.MADE."""
+        rows, validation = check_train_valid(train, valid)
         takes = "X_valid" in inspect.signature(self.estimator.fit).parameters
-        self.estimator.fit(rows, **({"X_valid": others} if takes else {}))
+        self.estimator.fit(rows, **({"X_valid": validation} if takes else {}))
         self.columns_ = rows.shape[1]
         fitted = (value for name, value in vars(self.estimator).items() if name.endswith("_"))
         self.size = sum(value.size for value in fitted if isinstance(value, np.ndarray))
@@ -65,18 +64,18 @@ class Scikit:
         return self
 
     def log_prob(self, rows: ArrayLike) -> LogProb:
-        """What the estimator says of each row."""
-        values = np.asarray(self.estimator.score_samples(asked(self, rows)), dtype=np.float64)
+        """The estimator's log-likelihood of each row."""
+        values = np.asarray(self.estimator.score_samples(check_rows(self, rows)), dtype=np.float64)
         return LogProb(values, self.kind)
 
     def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows, if the estimator draws any; a real number is rounded to 0 or 1."""
-        count, name = whole(self, n), type(self.estimator).__name__
+        """New rows, if the estimator can sample; real numbers are rounded to 0 or 1. Shape: (n, D)."""
+        count, name = check_count(self, n), type(self.estimator).__name__
         if not callable(getattr(self.estimator, "sample", None)):
-            raise QuestionError(f"{name} draws no rows: it has no sample(n).")
+            raise QuestionError(f"{name} cannot sample: it has no sample(n).")
         takes = "random_state" in inspect.signature(self.estimator.sample).parameters
         if not takes and hasattr(self.estimator, "random_state"):
-            self.estimator.random_state = seed  # mixtures draw with the seed that they were made with
+            self.estimator.random_state = seed  # mixtures sample with the seed they were constructed with
         drawn = self.estimator.sample(count, **({"random_state": seed} if takes else {}))
         values = np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn, dtype=np.float64)
         return (values > 0.5).astype(np.uint8)

@@ -23,8 +23,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from made.baselines.protocol import Density, Floats, Kind, LogProb
-from made.baselines.rows import binary
+from made.baselines.binary_rows import check_binary
+from made.baselines.protocol import Density, Floats, LikelihoodKind, LogProb
 from made.baselines.scikit import Scikit
 from made.errors import DataError
 from made.tables.table import Table, holes
@@ -79,7 +79,7 @@ class Result:
     title: str
     nll: float = math.nan
     ci95: float = math.nan
-    kind: Kind | None = None
+    kind: LikelihoodKind | None = None
     standard_error: float = math.nan
     seconds: float = math.nan
     allowed: float | None = None
@@ -196,8 +196,8 @@ def compare(
         raise ValueError(f"'budget' should be seconds above 0, or None for no limit, not {budget!r}.")
     if not systems:
         raise ValueError("'systems' should have at least one system.")
-    train = binary(train, "train")
-    valid, test = binary(valid, "valid", train.shape[1]), binary(test, "test", train.shape[1])
+    train = check_binary(train, "train")
+    valid, test = check_binary(valid, "valid", train.shape[1]), check_binary(test, "test", train.shape[1])
     for rows, name in ((train, "train"), (test, "test")):
         if len(rows) < 2:
             raise DataError(f"'{name}' has {len(rows)} row, but at least 2 are needed for anything to vary.")
@@ -313,7 +313,7 @@ def _check_stranger(system: Scikit, train: Rows, valid: Rows) -> None:
         raise ValueError(f"tried on {len(columns)} of the columns: {_reason(error)}") from None
 
 
-def _check_states(fitted: Density, kind: Kind, columns: int) -> None:
+def _check_states(fitted: Density, kind: LikelihoodKind, columns: int) -> None:
     """Where columns are few, add up the probabilities of all rows that there can be."""
     if columns > ALL_STATES or kind == "estimate":
         return

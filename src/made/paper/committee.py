@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from made.baselines.learning import Report
+from made.baselines.optimization import EpochReport
 from made.baselines.tied import TiedMADE
 from made.columns.onehot import Exclusive
 from made.errors import ModelError
@@ -76,7 +76,7 @@ class Tied:
     """
 
     def __init__(
-        self, parameters: Mapping[str, Any], seed: int, data: Dataset, folder: Path, report: Report | None = None
+        self, parameters: Mapping[str, Any], seed: int, data: Dataset, folder: Path, report: EpochReport | None = None
     ) -> None:
         self.model = TiedMADE(**parameters, image=data.image, seed=seed, report=report)
         self.facts: dict[str, Any]

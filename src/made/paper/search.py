@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from made.baselines.learning import Report
+from made.baselines.optimization import EpochReport
 from made.errors import Diverged
 from made.estimator import MADE
 from made.io.datasets import Dataset
@@ -116,7 +116,7 @@ class Search:
         model = MADE(**(PLAIN | dict(parameters)), columns="binary", random_state=self.seed, verbose=int(self.verbose))
         return model.fit(data.train, X_valid=data.valid, resume_from=folder)
 
-    def after_epochs(self, what: str) -> Report | None:
+    def after_epochs(self, what: str) -> EpochReport | None:
         """What a baseline is to call after each epoch, if someone is there to read it."""
 
         def report(epoch: int, score: float, seconds: float) -> None:

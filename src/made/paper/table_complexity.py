@@ -27,10 +27,11 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from made.baselines.annealing import log_partition
+from made.baselines.bipartite import CenteredBipartite
 from made.baselines.darn import DARNNetwork
 from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
-from made.baselines.pair import PairNetwork, log_partition
 from made.network.connectivity import Connectivities
 from made.network.masked import Network
 from made.queries.likelihood import log_prob
@@ -81,8 +82,8 @@ class Sizes:
         half = torch.full((D,), 0.5)
         if self.system == "DARN":
             return DARNNetwork(half, K).exact
-        pair = PairNetwork(half, K).fixed()
-        return lambda rows: pair.log_sum(rows) - log_partition(pair, half, chains=0, temperatures=0).value
+        model = CenteredBipartite(half, K).snapshot()
+        return lambda rows: model.neg_free_energy(rows) - log_partition(model, half, chains=0, temperatures=0).value
 
 
 @dataclass(frozen=True)

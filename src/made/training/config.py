@@ -121,6 +121,10 @@ class TrainingConfig:
                 if not (number and allowed(value)) and not (value is None and words.endswith("None")):
                     raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
 
+    def count_updates(self, rows: int) -> int:
+        """The maximum number of updates of a run on so many training rows."""
+        return self.max_epochs * math.ceil(rows / self.batch_size)
+
 
 def learning_rate_at(schedule: str, share: float, epochs: float) -> float:
     """What the learning rate is multiplied with after a share of a run, and so many epochs: nothing is to be kept.

@@ -1,4 +1,4 @@
-"""What every system asks of the rows that it gets: zeros and ones, none missing, as many columns as before."""
+"""Validation of the baselines' inputs: complete rows of zeros and ones, with the columns seen in fit."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from made.errors import DataError
 
-__all__ = ["asked", "at_least", "binary", "learned", "whole"]
+__all__ = ["check_binary", "check_count", "check_integer", "check_rows", "check_train_valid"]
 
 
-def binary(rows: ArrayLike, name: str, columns: int | None = None) -> NDArray[np.uint8]:
-    """A table of zeros and ones, or an error that has its name. Shapes: (rows, columns) to (rows, columns).
+def check_binary(rows: ArrayLike, name: str, columns: int | None = None) -> NDArray[np.uint8]:
+    """A table of zeros and ones. Shapes: (rows, columns) to (rows, columns).
 
     Example:
-        >>> binary([[0, 2]], "train")
+        >>> check_binary([[0, 2]], "train")
         Traceback (most recent call last):
         ...
         made.errors.DataError: 'train', row 0, column 1: 2 is not 0 or 1.
     """
     table = np.asarray(rows)
     if table.dtype.kind not in "biuf":
-        raise DataError(f"'{name}' should be numbers, 0 and 1, not {table.dtype}: code other values first.")
+        raise DataError(f"'{name}' should be numbers, 0 and 1, not {table.dtype}: encode other values first.")
     if table.ndim != 2 or (columns is not None and table.shape[1] != columns):
         expected = "columns" if columns is None else columns
         raise DataError(f"'{name}' should have the shape (rows, {expected}), not {table.shape}.")
@@ -35,32 +35,32 @@ def binary(rows: ArrayLike, name: str, columns: int | None = None) -> NDArray[np
         row, column = np.argwhere(~allowed)[0].tolist()
         if np.isnan(table[row, column]):
             raise DataError(
-                f"'{name}', row {row}, column {column}: NaN, a hole, but this system takes whole rows only: leave the "
-                "row out, or fill the hole first (made.MADE fills holes)."
+                f"'{name}', row {row}, column {column}: NaN, but this model needs complete rows: drop the row, or "
+                "impute the missing value first (made.MADE does)."
             )
         raise DataError(f"'{name}', row {row}, column {column}: {table[row, column]:g} is not 0 or 1.")
     return table.astype(np.uint8)
 
 
-def learned(train: ArrayLike, valid: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The rows to learn from, and those to choose by."""
-    table = binary(train, "train")
-    return table, binary(valid, "valid", table.shape[1])
+def check_train_valid(train: ArrayLike, valid: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """The training rows and the validation rows."""
+    table = check_binary(train, "train")
+    return table, check_binary(valid, "valid", table.shape[1])
 
 
-def asked(model: Any, rows: ArrayLike) -> NDArray[np.uint8]:
-    """Rows that a model is asked about, which has ``columns_`` once it is fitted."""
-    return binary(rows, "rows", _columns(model))
+def check_rows(model: Any, rows: ArrayLike) -> NDArray[np.uint8]:
+    """The rows of a query to a fitted model, which has ``columns_``."""
+    return check_binary(rows, "rows", _columns(model))
 
 
-def whole(model: Any, n: int) -> int:
-    """How many rows a model is asked to draw."""
+def check_count(model: Any, n: int) -> int:
+    """The number of rows to sample from a fitted model."""
     _columns(model)
-    return at_least("n", n, 1)
+    return check_integer("n", n, 1)
 
 
-def at_least(name: str, value: Any, least: int) -> int:
-    """A whole number that is not below the least, or an error that has its name."""
+def check_integer(name: str, value: Any, least: int) -> int:
+    """An integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")
     return int(value)
@@ -71,5 +71,5 @@ def _columns(model: Any) -> int:
     if columns is None:
         from sklearn.exceptions import NotFittedError
 
-        raise NotFittedError(f"this {type(model).__name__} has learned nothing yet: call 'fit' first.")
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call 'fit' first.")
     return columns

@@ -1,0 +1,174 @@
+"""Gradient training of the baselines' networks: their shared base class, and the loop with early stopping.
+
+MADE has its own trainer (:mod:`made.training.trainer`), which checkpoints and resumes; this loop does neither.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from made.errors import Diverged
+from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
+from made.training.trainer import SMALL
+
+__all__ = ["EpochReport", "GradientBaseline", "column_means", "fit_network", "repeat_rows", "single_thread"]
+
+# Called after each epoch with its number, the mean log-likelihood of the validation rows, and the seconds so far.
+EpochReport = Callable[[int, float, float], None]
+Loss = Callable[[Tensor, torch.Generator], Tensor]
+
+
+class GradientBaseline:
+    """What all baselines that are trained by gradient descent have in common.
+
+    Arguments:
+        seed: seed of the initial weights, the batches and every other random choice.
+        report: called after each epoch, see :data:`EpochReport`; default: no report.
+        training: overrides of :attr:`TRAINING`, fields of :class:`made.training.config.TrainingConfig`.
+
+    Attributes:
+        size: number of learned parameters.
+        epochs: number of epochs trained.
+        best_epoch_: the epoch whose weights were kept, by the validation rows.
+    """
+
+    TRAINING: ClassVar[dict[str, Any]] = {
+        "learning_rate": 1e-2,
+        "schedule": "cosine",
+        "weight_decay": 0.0,
+        "clip": 5.0,
+        "average": 0.99,
+        "batch_size": 100,
+        "max_epochs": 100,
+        "patience": 20,
+    }
+
+    size: int
+    epochs: int
+    columns_: int
+
+    def __init__(self, *, seed: int = 0, report: EpochReport | None = None, **training: Any) -> None:
+        self.seed, self.report, self.training = seed, report, self.TRAINING | training
+
+    def config(self, seconds: float | None = None, **overrides: Any) -> TrainingConfig:
+        """The training configuration, with a limit of time."""
+        return TrainingConfig(**({"max_seconds": seconds} | self.training | overrides), seed=self.seed)
+
+    def optimize(
+        self,
+        network: nn.Module,
+        rows: Tensor,
+        loss: Loss,
+        score: Callable[[], float],
+        config: TrainingConfig,
+        slower: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        """Train a network, see :func:`fit_network`, and set ``best_epoch_``, ``epochs`` and ``size``."""
+        self.best_epoch_, self.epochs = fit_network(network, rows, loss, score, config, self.report, slower)
+        self.size = sum(weight.numel() for weight in network.parameters())
+
+
+def column_means(x: Tensor) -> Tensor:
+    """The frequency of ones in each column, with add-one smoothing. Shapes: (rows, D) to (D)."""
+    return (x.sum(dim=0) + 1) / (len(x) + 2)
+
+
+def repeat_rows(x: Tensor, least: int) -> Tensor:
+    """The rows, repeated as a whole until there are at least so many: a longer epoch between validations."""
+    return x.repeat(math.ceil(least / len(x)), 1)
+
+
+@contextmanager
+def single_thread(condition: bool = True) -> Iterator[None]:
+    """Use one thread if the condition holds: for small work, synchronising threads takes longer than computing."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if condition else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def fit_network(
+    network: nn.Module,
+    rows: Tensor,
+    loss: Loss,
+    score: Callable[[], float],
+    config: TrainingConfig,
+    report: EpochReport | None = None,
+    slower: Mapping[str, float] = MappingProxyType({}),
+) -> tuple[int, int]:
+    """Train a network, and keep the averaged weights of the epoch with the best validation score.
+
+    Biases, parameters whose names begin with b or c, are not decayed. The time limit ``config.max_seconds`` is checked
+    before each update, and the learning rate schedule ends with it.
+
+    Arguments:
+        network: in training mode when ``loss`` is called, in evaluation mode for ``score``.
+        rows: the training rows.
+        loss: the loss of a batch, given a source of randomness.
+        score: the mean log-likelihood of the validation rows.
+        config: the training configuration.
+        report: called after each epoch.
+        slower: divisors of the learning rate, by parameter name.
+
+    Returns:
+        The number of the best epoch, from 0, and the number of epochs.
+    """
+    with single_thread(sum(weight.numel() for weight in network.parameters()) * config.batch_size <= SMALL):
+        begin, limit = time.perf_counter(), config.max_seconds or math.inf
+        generator = torch.Generator().manual_seed(config.seed)
+        parameters = dict(network.named_parameters())
+        weights: list[Tensor] = list(parameters.values())
+        how = (config.optimizer, config.learning_rate, config.epsilon, config.momentum, config.weight_decay)
+        optimizer = make_optimizer(parameters, *how, slower)
+        average = [weight.detach().clone() for weight in weights]
+        best, best_epoch, best_score, waited, update, epoch = average, 0, -math.inf, 0, 0, -1
+        per_epoch = math.ceil(len(rows) / config.batch_size)
+        for epoch in range(config.max_epochs):
+            network.train()
+            for batch in torch.randperm(len(rows), generator=generator).split(config.batch_size):
+                share = max(update / (config.max_epochs * per_epoch), (time.perf_counter() - begin) / limit)
+                if share >= 1:
+                    break
+                for group in optimizer.param_groups:
+                    group["lr"] = group["initial_lr"] * learning_rate_at(config.schedule, share, update / per_epoch)
+                optimizer.zero_grad()
+                value = loss(rows[batch], generator)
+                value.backward()
+                norm = nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
+                if not (math.isfinite(value.item()) and math.isfinite(norm.item())):
+                    raise Diverged(f"update {update} (epoch {epoch}): not finite. Remedy: a lower 'learning_rate'.")
+                optimizer.step()
+                update += 1
+                decay = min(config.average or 0.0, update / (9 + update))  # so that the initial weights fade out soon
+                torch._foreach_lerp_(average, [weight.detach() for weight in weights], 1 - decay)
+            network.eval()
+            current = [weight.detach().clone() for weight in weights]
+            _assign(weights, average)
+            found = score()
+            waited += 1
+            if found > best_score:
+                best, best_epoch, best_score, waited = [weight.clone() for weight in average], epoch, found, 0
+            _assign(weights, current)
+            seconds = time.perf_counter() - begin
+            if report is not None:
+                report(epoch, found, seconds)
+            if waited >= config.patience or seconds >= limit:
+                break
+        _assign(weights, best)
+        network.eval()
+        return best_epoch, epoch + 1
+
+
+def _assign(weights: list[Tensor], values: list[Tensor]) -> None:
+    with torch.no_grad():
+        torch._foreach_copy_(weights, values)
