@@ -1,106 +1,229 @@
-"""The parameters of :class:`made.MADE`: name, default and meaning, once for Python and for the command line.
+"""The parameters of :class:`made.MADE`: how each is written, its constraint and its help text.
 
-This file imports nothing of weight, so that `made fit --help` need not wait for torch.
+Defaults stand in the signature of ``MADE`` and nowhere else; :func:`defaults` reads them from there. This file imports
+nothing heavy, so that `made fit --help` need not wait for torch.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import ast
+import math
+import numbers
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-__all__ = ["PARAMETERS", "PLAIN", "PRESETS", "Parameter"]
+__all__ = ["LATER", "NETWORK", "PARAMETERS", "PLAIN", "PRESETS", "TRAINING", "Bounds", "Parameter", "defaults"]
+
+
+class Bounds(NamedTuple):
+    """The range of a number; ``closed`` names the ends that belong to it, as in scikit-learn's ``Interval``."""
+
+    low: float
+    high: float | None = None
+    closed: Literal["left", "both", "neither"] = "left"
+
+    def contain(self, value: float) -> bool:
+        """Whether a number lies inside."""
+        above = value > self.low if self.closed == "neither" else value >= self.low
+        high = math.inf if self.high is None else self.high
+        return above and (value <= high if self.closed == "both" else value < high)
+
+    def __str__(self) -> str:
+        low = f"{'above' if self.closed == 'neither' else 'at least'} {self.low}"
+        return low if self.high is None else f"{low} and {'at most' if self.closed == 'both' else 'below'} {self.high}"
 
 
 class Parameter(NamedTuple):
     """A parameter.
 
     Attributes:
-        default: its value unless told.
         kind: how it is written on a command line.
         help: what it means.
-        choices: what it may be, if that is a list of words.
+        choices: its values, if these are a list of words.
+        bounds: the range of its values, if these are numbers.
+        optional: whether it may be ``None``.
     """
 
-    default: Any
     kind: str
     help: str
     choices: tuple[str, ...] = ()
+    bounds: Bounds | None = None
+    optional: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether a number has to be whole."""
+        return self.kind in ("int", "auto", "masks", "sizes", "verbose")
+
+    @property
+    def word(self) -> str | None:
+        """The word that may stand in place of a number or a flag."""
+        return {"masks": "unlimited", "auto": "auto", "auto float": "auto", "auto flag": "auto"}.get(self.kind)
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value, as the end of a sentence; ``None`` if nothing is."""
+        if self._allows(value):
+            return None
+        if self.choices:
+            what = f"one of {', '.join(self.choices)}"
+        elif self.bounds is not None:
+            what = f"{'a whole number' if self.whole else 'a number'} {self.bounds}"
+            what = f"a list of whole numbers {self.bounds}, one for each layer" if self.kind == "sizes" else what
+        else:
+            what = {"flag": "True or False", "auto flag": "True or False", "text": "a text or a path"}.get(
+                self.kind, "a kind, or a kind for each column, or for some by name"
+            )
+        alternatives = [repr(each) for each, there in ((self.word, self.word), (None, self.optional)) if there]
+        return f"should be {', or '.join([what, *alternatives])}, not {value!r}."
+
+    def _allows(self, value: Any) -> bool:
+        if (value is None and self.optional) or (isinstance(value, str) and value == self.word):
+            return True
+        if self.choices:
+            return isinstance(value, str) and value in self.choices
+        if self.kind == "sizes":
+            return hasattr(value, "__iter__") and not isinstance(value, str) and all(map(self._is_number, value))
+        if self.bounds is not None:
+            return self._is_number(value)
+        if self.kind in ("flag", "auto flag"):
+            return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+        if self.kind == "text":
+            return isinstance(value, (str, os.PathLike))
+        return self.kind == "seed" or isinstance(value, (str, Mapping)) or hasattr(value, "__len__")
+
+    def _is_number(self, value: Any) -> bool:
+        number = numbers.Integral if self.whole else numbers.Real
+        if isinstance(value, bool) and self.kind != "verbose":
+            return False
+        return isinstance(value, number) and self.bounds is not None and self.bounds.contain(float(value))
 
 
 ACTIVATIONS = ("relu", "softplus", "tanh", "sigmoid", "leaky_relu", "elu", "selu", "gelu", "silu", "identity")
 SCHEDULES = ("constant", "falling", "linear", "cosine")
 OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamw", "sgd")
+POSITIVE = Bounds(0, None, "neither")
+COUNT = Bounds(1)
+SHARE = Bounds(0, 1, "both")
+PROBABILITY = Bounds(0, 1)
 
 NETWORK = {
-    "hidden_sizes": Parameter((256, 256), "sizes", "Units K^l of each hidden layer, such as 500,500."),
-    "masks": Parameter("unlimited", "masks", "How many masks: a number R that updates cycle through, or unlimited."),
-    "resample": Parameter(
-        "both", "choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")
+    "hidden_sizes": Parameter("sizes", "Number of units K^l of each hidden layer, such as 500,500.", bounds=COUNT),
+    "masks": Parameter(
+        "masks", "Number of masks R that updates cycle through and queries average, or unlimited.", bounds=COUNT
     ),
-    "ordering": Parameter("random", "choice", "The ordering m^0 of the first mask.", ("natural", "random")),
-    "activation": Parameter("relu", "choice", "The activation g of hidden units.", ACTIVATIONS),
-    "direct": Parameter("auto", "flag", "Direct connections A from inputs to outputs; auto: unless too many."),
-    "conditioning": Parameter(False, "flag", "Connectivity conditioning weights U."),
-    "residual": Parameter(True, "flag", "Join hidden layers of equal size by residual connections."),
-    "signed": Parameter(True, "flag", "Code binary inputs as -1 and +1, so that 0 is what is not observed."),
-    "standardized": Parameter(False, "flag", "Code binary inputs less their mean, and by their spread."),
-    "dropout": Parameter(0.0, "float", "The probability with which a hidden unit is left out in training."),
-    "input_dropout": Parameter(0.0, "float", "The probability with which an input unit is left out in training."),
+    "resample": Parameter("choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")),
+    "ordering": Parameter("choice", "Ordering m^0 of the first mask.", ("natural", "random")),
+    "activation": Parameter("choice", "Activation g of hidden units.", ACTIVATIONS),
+    "direct": Parameter("auto flag", "Direct connections A from inputs to outputs; auto: up to 2**25 weights."),
+    "conditioning": Parameter("flag", "Connectivity conditioning weights U."),
+    "residual": Parameter("flag", "Residual connections between hidden layers of equal size."),
+    "signed": Parameter("flag", "Code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither."),
+    "standardized": Parameter("flag", "Standardize binary inputs; better for any-order models of rare ones."),
+    "dropout": Parameter("float", "Dropout probability of hidden units.", bounds=PROBABILITY),
+    "input_dropout": Parameter("float", "Dropout probability of input units.", bounds=PROBABILITY),
     "bias": Parameter(
-        "independent",
-        "choice",
-        "Where output biases begin: at zero, or as independent columns have them.",
-        ("zero", "independent"),
+        "choice", "Initial output biases: zero, or those of independent columns.", ("zero", "independent")
     ),
-    "initialization": Parameter("glorot", "choice", "How weights begin.", ("glorot", "orthogonal", "zero-output")),
+    "initialization": Parameter(
+        "choice", "Initial weights; zero-output is glorot with V = 0.", ("glorot", "orthogonal", "zero-output")
+    ),
 }
 
 TRAINING = {
-    "optimizer": Parameter("adamw", "choice", "How weights are updated.", OPTIMIZERS),
-    "learning_rate": Parameter(None, "float", "By default 1 (adadelta), 0.01 (adagrad), 0.004 (Adams), 0.1 (sgd)."),
-    "schedule": Parameter("falling", "choice", "What becomes of the learning rate.", SCHEDULES),
-    "epsilon": Parameter(None, "float", "What adadelta, adagrad (1e-6), the Adams (1e-8) add to a denominator."),
-    "momentum": Parameter(None, "float", "Of sgd and the Adams (0.9); of adadelta, the decay of its averages (0.95)."),
-    "weight_decay": Parameter("auto", "auto float", "Pulls weights, not biases, to zero; auto: 300 by the rows."),
-    "clip": Parameter(1.0, "float", "The greatest norm of a gradient; 0 for no limit."),
-    "average": Parameter(0.995, "float", "The decay of the moving average of weights that is kept; 0 for none."),
-    "batch_size": Parameter("auto", "auto", "Rows in an update; auto: 32 to 500, by the number of rows."),
-    "max_epochs": Parameter(80, "int", "The most passes over the rows; 0 for a model that is not trained."),
-    "max_seconds": Parameter(None, "float", "The most seconds of training, looked at after each epoch."),
-    "patience": Parameter(30, "int", "Epochs without progress on validation rows before training ends."),
-    "validation_fraction": Parameter(0.1, "float", "The share of rows that choose the epoch, without other ones."),
-    "mask_for": Parameter("update", "choice", "What gets a mask of its own.", ("update", "row")),
-    "questions": Parameter(0.5, "float", "The share of an any-order model's updates with random holes and givens."),
-    "segments": Parameter("auto", "auto", "Segments of an ordering, a pass for each; auto: a column each, if few."),
-    "whole_rows": Parameter(0.0, "float", "The share of an any-order model's updates for whole rows, in one pass."),
-    "validation_masks": Parameter(
-        4, "int", "Masks that are averaged after each epoch, of an unlimited model or a longer list."
+    "optimizer": Parameter("choice", "Optimizer.", OPTIMIZERS),
+    "learning_rate": Parameter(
+        "float",
+        "Learning rate. Default: 1 (adadelta), 0.01 (adagrad), 0.004 (adam, adamw), 0.1 (sgd).",
+        bounds=POSITIVE,
+        optional=True,
     ),
-    "evaluation_masks": Parameter(16, "int", "Masks that an unlimited model averages in every answer."),
+    "schedule": Parameter(
+        "choice", "Learning-rate schedule; falling: half after 30 epochs, a tenth after 90.", SCHEDULES
+    ),
+    "epsilon": Parameter(
+        "float",
+        "Term added to the denominator. Default: 1e-6 (adadelta, adagrad), 1e-8 (adam, adamw).",
+        bounds=POSITIVE,
+        optional=True,
+    ),
+    "momentum": Parameter(
+        "float",
+        "Momentum of sgd, beta_1 of adam and adamw (default: 0.9); rho of adadelta (0.95).",
+        bounds=PROBABILITY,
+        optional=True,
+    ),
+    "weight_decay": Parameter(
+        "auto float",
+        "Weight decay, not of biases; auto: 300 divided by the number of rows, at most 0.3.",
+        bounds=Bounds(0),
+    ),
+    "clip": Parameter("float", "Largest norm of a gradient; 0 for no limit.", bounds=POSITIVE, optional=True),
+    "average": Parameter(
+        "float", "Decay of the moving average of weights; 0 for none.", bounds=PROBABILITY, optional=True
+    ),
+    "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a thirtieth of the rows.", bounds=COUNT),
+    "max_epochs": Parameter("int", "Most passes over the rows; 0 for an untrained model.", bounds=Bounds(0)),
+    "max_seconds": Parameter(
+        "float", "Most seconds of training, checked after each epoch.", bounds=POSITIVE, optional=True
+    ),
+    "patience": Parameter("int", "Epochs without progress on validation rows before early stopping.", bounds=COUNT),
+    "validation_fraction": Parameter(
+        "float", "Share of rows for validation, if no validation rows are given; 0 for none.", bounds=PROBABILITY
+    ),
+    "mask_for": Parameter("choice", "What has a mask of its own.", ("update", "row")),
+    "questions": Parameter(
+        "float", "Share of an any-order model's updates with random missing and given entries.", bounds=SHARE
+    ),
+    "segments": Parameter(
+        "auto", "Segments of an ordering, with a pass for each; auto: one for each column, up to 128.", bounds=COUNT
+    ),
+    "whole_rows": Parameter(
+        "float", "Share of an any-order model's updates for the likelihood of whole rows in one pass.", bounds=SHARE
+    ),
+    "validation_masks": Parameter("int", "Most masks to average after each epoch.", bounds=COUNT),
+    "evaluation_masks": Parameter("int", "Masks that a query averages if masks are unlimited.", bounds=COUNT),
 }
 
 REST = {
     "columns": Parameter(
-        "auto",
-        "columns",
-        "auto, or name=binary|categorical|ordinal|numeric|real|drop,...; an entry may be in double quotes.",
+        "columns", "auto, or name=binary|categorical|ordinal|numeric|real|drop,...; an entry may be in double quotes."
     ),
-    "missing": Parameter("unobserved", "columns", "What is empty: unobserved, or category; or name=category,..."),
+    "missing": Parameter(
+        "columns", "What a missing value is: unobserved, or a category of its own; or name=category,..."
+    ),
     "unseen": Parameter(
-        "other",
-        "choice",
-        "Values that training never saw: an error, or unlikely (text: one more category).",
-        ("error", "other"),
+        "choice", "Values that training never saw: an error, or other (very unlikely).", ("error", "other")
     ),
-    "dtype": Parameter("float32", "choice", "The precision of the network.", ("float32", "float64")),
-    "tensorboard": Parameter(None, "text", "A folder for the curves of TensorBoard."),
-    "random_state": Parameter(None, "seed", "The seed of everything that is random."),
-    "device": Parameter("cpu", "text", "The device that torch works on."),
-    "verbose": Parameter(0, "verbose", "1 for a progress bar on a terminal."),
+    "dtype": Parameter("choice", "Precision of the network.", ("float32", "float64")),
+    "tensorboard": Parameter("text", "Folder for the curves of TensorBoard.", optional=True),
+    "random_state": Parameter("seed", "Seed of all random numbers.", optional=True),
+    "device": Parameter("text", "Device of torch."),
+    "verbose": Parameter("verbose", "1 for a progress bar on a terminal.", bounds=Bounds(0)),
 }
 
 PARAMETERS: dict[str, Parameter] = NETWORK | TRAINING | REST
 
-# What every recipe goes out from that was chosen before the defaults were what they are.
+
+@cache
+def defaults() -> dict[str, Any]:
+    """The defaults in the signature of ``MADE``, read from its source: to import it would take seconds.
+
+    Example:
+        >>> defaults()["max_epochs"]
+        80
+    """
+    tree = ast.parse(Path(__file__).with_name("estimator.py").read_text())
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "MADE")
+    methods = (node for node in next(classes).body if isinstance(node, ast.FunctionDef))
+    arguments = next(node for node in methods if node.name == "__init__").args
+    values = (ast.literal_eval(value) for value in arguments.kw_defaults if value is not None)
+    return dict(zip((each.arg for each in arguments.kwonlyargs), values, strict=True))
+
+
+# Legacy defaults, pinned for the presets below and for the results in docs/results.md.
 PLAIN: dict[str, Any] = {
     "hidden_sizes": (256,),
     "residual": False,
@@ -113,9 +236,9 @@ PLAIN: dict[str, Any] = {
     "segments": 1,
 }
 
-# Parameters that go together, by name; what they gave is in docs/results.md and docs/experiments.md.
+# Named sets of parameters; their results are in docs/results.md and docs/experiments.md.
 PRESETS: dict[str, dict[str, Any]] = {
-    # The likelihood of whole rows, in one ordering: better than with unlimited masks, but few questions are answered.
+    # Likelihoods of whole rows, in one ordering: better than with unlimited masks, but few other queries are answered.
     "density": PLAIN
     | {
         "hidden_sizes": (500, 500),
@@ -130,7 +253,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "clip": 5.0,
         "max_epochs": 100,
     },
-    # Any question, each answered by as many passes as columns are asked for: better than in one, and slower.
+    # Any query, with a pass for each column that is asked for: better than in one pass, and slower.
     "any-order": PLAIN
     | {
         "hidden_sizes": (500,),
@@ -163,7 +286,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 
-# Those that the first models did not have, and what is true of these.
+# Parameters that model folders of earlier versions lack, and the values that these models have.
 LATER: dict[str, Any] = {
     "signed": True,
     "standardized": False,

@@ -13,8 +13,10 @@ import pandas as pd
 import torch
 
 from made import MADE
+from made.model.checkpoint import checkpoint
+from made.model.folder import commit
 from made.model.manifest import FORMAT
-from made.model.model import begin_run, checkpoint
+from made.model.prepare import training_config
 from made.training.trainer import Trainer
 
 HERE = Path(__file__).parent
@@ -47,7 +49,7 @@ def expect(folder: Path, asked: list) -> None:
     expected = {
         "rows": asked,
         "log_prob": model.score_samples(table).tolist(),
-        "digest": model.model_.config.connectivities().digest(),
+        "digest": model.model_.config.connectivities.digest(),
     }
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
 
@@ -69,11 +71,11 @@ def main() -> None:
     model = MADE(hidden_sizes=(6,), optimizer="adadelta", average=0.9, **small).fit(BITS)
     folder = HERE / f"format-{FORMAT}-unfinished" / "model"
     config = model.model_.config.model_copy(update={"scores": {}})
-    trainer = Trainer(config.network(), BITS[6:], BITS[:6], model._training_config(config))
+    trainer = Trainer(config.network(), BITS[6:], BITS[:6], training_config(config))
     for _ in range(trainer.updates_per_epoch):
         trainer._update()
     trainer._end_of_epoch()
-    begin_run(folder, None, None)
+    commit(folder, {}, finished=False)
     checkpoint(folder, config, trainer.snapshot())
     expect(folder.parent, bits)
 

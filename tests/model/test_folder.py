@@ -16,7 +16,6 @@ from made.errors import ModelError
 from made.model import manifest
 from made.model.folder import Folder, commit, replace_folder
 from made.model.manifest import Manifest, Written
-from made.model.model import begin_run
 from made.model.tensors import read_tensors, tensors_file
 
 ROWS = np.random.default_rng(0).integers(2, size=(40, 1)).repeat(3, axis=1)
@@ -305,7 +304,7 @@ def test_all_files_have_the_same_permissions(folder) -> None:
 
 def test_a_run_that_has_only_begun_is_started_again(tmp_path) -> None:
     """Killed between the first file and the first checkpoint."""
-    begin_run(tmp_path / "run", None, None)
+    commit(tmp_path / "run", {}, finished=False)
     (tmp_path / "run" / "history.jsonl").write_text("")
     with pytest.raises(ModelError, match="only just begun"):
         MADE.load(tmp_path / "run")

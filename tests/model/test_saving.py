@@ -17,7 +17,7 @@ from made.errors import ModelError, QuestionError
 from made.io.lock import LOCK, hold
 from made.model.folder import Folder, add_files, commit
 from made.model.manifest import Manifest, Written
-from made.model.model import open_model
+from made.model.model import Model
 
 ROWS = np.random.default_rng(0).integers(2, size=(40, 1)).repeat(3, axis=1)
 
@@ -74,7 +74,7 @@ def test_a_folder_with_a_foreign_manifest_is_left_alone(model, tmp_path, text) -
     with pytest.raises((FileExistsError, ModelError)):
         MADE(max_epochs=1).fit(ROWS, resume_from=tmp_path / "p")
     with pytest.raises(FileExistsError):
-        MADE(max_epochs=1)._fit(ROWS, None, tmp_path / "p", overwrite=True)
+        MADE(max_epochs=1).fit(ROWS, resume_from=tmp_path / "p", overwrite=True)
     assert content(tmp_path / "p") == before
 
 
@@ -100,7 +100,7 @@ def test_the_person_s_own_files_beside_a_model_survive(model, tmp_path) -> None:
     model.save(path)
     assert content(path) == own | foreign
     assert (path / "nothing").is_dir()
-    MADE(hidden_sizes=(5,), max_epochs=1, random_state=1)._fit(ROWS, None, path, overwrite=True)
+    MADE(hidden_sizes=(5,), max_epochs=1, random_state=1).fit(ROWS, resume_from=path, overwrite=True)
     assert {name: text for name, text in content(path).items() if name in foreign} == foreign
     assert MADE.load(path).hidden_sizes == [5]
 
@@ -136,7 +136,7 @@ def test_a_file_of_the_model_that_has_changed_is_not_written_over(model, tmp_pat
     with pytest.raises(FileExistsError, match=rf"{name} has changed since made wrote it, .* move it elsewhere"):
         model.save(path)
     with pytest.raises(FileExistsError, match=rf"{name} has changed since made wrote it"):
-        MADE(max_epochs=1)._fit(ROWS, None, path, overwrite=True)
+        MADE(max_epochs=1).fit(ROWS, resume_from=path, overwrite=True)
     assert content(path) == before
     (path / name).unlink()
     model.save(path)
@@ -183,7 +183,7 @@ def test_a_link_to_a_folder_is_followed(model, tmp_path) -> None:
         model.save(tmp_path / "link")
         assert (tmp_path / "link").is_symlink()
         assert MADE.load(tmp_path / "far" / "model").n_epochs_ == 1
-    MADE(hidden_sizes=(4,), max_epochs=1)._fit(ROWS, None, tmp_path / "link", overwrite=True)
+    MADE(hidden_sizes=(4,), max_epochs=1).fit(ROWS, resume_from=tmp_path / "link", overwrite=True)
     assert (tmp_path / "link").is_symlink()
 
 
@@ -233,7 +233,7 @@ def test_a_model_is_read_while_it_is_replaced(model, tmp_path, monkeypatch) -> N
         return found
 
     monkeypatch.setattr(Folder, "open", replaced)
-    found, _ = open_model(path)
+    found = Model.load(path, to_train=True)
     assert found.network.c.shape == other.model_.network.c.shape
     assert found.config.parameters["hidden_sizes"] == [6]
     assert count == 2

@@ -122,8 +122,8 @@ def test_entry_by_entry_is_close_to_exact(structured) -> None:
     """Conditionals of a trained model need not agree with its joint probabilities, which have the last word."""
     model, rows = structured
     noisy, errors = noise(rows, 0.1), np.full(8, 0.1)
-    best = denoise(model._ensemble(), noisy, errors)
-    climbed = denoise(model._ensemble(), noisy, errors, most_states=0)
+    best = denoise(model.model_.ensemble, noisy, errors)
+    climbed = denoise(model.model_.ensemble, noisy, errors, most_states=0)
     assert (climbed.codes == best.codes).all(axis=1).mean() > 0.85
     after, before = (
         np.log([channel(y, x[None], errors, [2] * 8)[0] for y, x in zip(noisy, each, strict=True)])
@@ -157,7 +157,7 @@ def test_clean_rows_are_nearer_to_the_truth(structured, most_states, expected) -
     model, rows = structured
     noisy = noise(rows, 0.15)
     clean = denoise(
-        model._ensemble(),
+        model.model_.ensemble,
         noisy,
         np.full(8, 0.15),
         expected=expected,
@@ -242,7 +242,9 @@ def test_what_was_given_comes_back(structured, kind) -> None:
     noisy = noise(rows, 0.1).astype(kind)
     clean = model.denoise(noisy, 0.1)
     assert clean.dtype == noisy.dtype
-    assert np.array_equal(clean.astype(float), denoise(model._ensemble(), noisy.astype(float), np.full(8, 0.1)).codes)
+    assert np.array_equal(
+        clean.astype(float), denoise(model.model_.ensemble, noisy.astype(float), np.full(8, 0.1)).codes
+    )
     assert np.array_equal(model.denoise(noisy, 0), noisy)
     unlikely = model.denoise(noisy, 0, column_error={"x3": 0.4, 5: 0.2})
     assert (unlikely != noisy).any(axis=0).nonzero()[0].tolist() == [3, 5]

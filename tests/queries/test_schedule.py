@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.utils._param_validation import InvalidParameterError
 
 from made import MADE, Columns, Connectivities, Connectivity, Network, log_prob, sample
 from made.ask.exact import probability
+from made.errors import ParameterError
 from made.queries.evidence import Evidence, arrangements
 from made.queries.likelihood import _log_means, log_conditionals, passes
 from made.queries.sampling import complete
@@ -236,7 +236,7 @@ def test_whole_rows_need_any_order_and_a_share() -> None:
         TrainingConfig(whole_rows=1.5)
     with pytest.raises(ValueError, match="'whole_rows' should be above 0 in the training config"):
         train(Network(3, Connectivities(3, (4,), masks=None)), COPIES[:, :3], None, TrainingConfig(whole_rows=0.5))
-    with pytest.raises(InvalidParameterError, match="'whole_rows' is for unlimited masks"):
+    with pytest.raises(ParameterError, match="'whole_rows' is for unlimited masks"):
         MADE(masks=1, whole_rows=0.5).fit(COPIES.numpy())
 
 

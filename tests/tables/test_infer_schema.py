@@ -246,7 +246,7 @@ def test_what_is_missing_is_a_value_if_asked() -> None:
     assert np.isfinite(MADE(**SMALL, masks=2, max_epochs=1, missing="category").fit(frame).score(frame))
     only = MADE(**SMALL, max_epochs=0, missing={"job": "category", 1: "unobserved"}).fit(frame)
     assert [field.missing for field in only.model_.schema.fields] == [False, False, True]
-    with pytest.raises(ValueError, match=r"'missing' parameter of MADE.*should be .unobserved. or .category., not"):
+    with pytest.raises(ValueError, match=r"'missing' of .* should be .unobserved. or .category., not"):
         MADE(**SMALL, missing={"job": "no"}).fit(frame)
 
 

@@ -54,12 +54,12 @@ def _no_picture(whole, monkeypatch) -> None:
 @pytest.fixture
 def at_trial(monkeypatch):
     """Let something happen in the middle of a trial: after the first epoch of the n-th model that is trained."""
-    fit, trained = MADE._fit, []
+    fit, trained = MADE.fit, []
 
     def arrange(number: int, event) -> None:
         trained.clear()
 
-        def _fit(self, *args, after_epoch=None, **options):
+        def patched(self, *args, after_epoch=None, **options):
             trained.append(self)
 
             def happen(epoch) -> None:
@@ -71,7 +71,7 @@ def at_trial(monkeypatch):
                 trained.pop()
             return fit(self, *args, after_epoch=after_epoch and happen, **options)
 
-        monkeypatch.setattr(MADE, "_fit", _fit)
+        monkeypatch.setattr(MADE, "fit", patched)
 
     return arrange
 
@@ -122,14 +122,14 @@ def test_a_search_goes_on_as_if_it_was_never_stopped(whole, tmp_path, at_trial, 
 
 def test_a_process_that_is_killed_loses_nothing(whole, tmp_path) -> None:
     code = (
-        "import os, signal, sys, test_tuning\nfrom made import MADE\nfit, count = MADE._fit, 0\n"
-        "def _fit(self, *args, after_epoch=None, **options):\n"
+        "import os, signal, sys, test_tuning\nfrom made import MADE\nfit, count = MADE.fit, 0\n"
+        "def patched(self, *args, after_epoch=None, **options):\n"
         "    global count\n    count += after_epoch is not None\n"
         "    kill = lambda epoch: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return fit(self, *args, after_epoch=kill if count == 4 else after_epoch, **options)\n"
-        "MADE._fit = _fit\ntest_tuning.search(sys.argv[1])"
+        "MADE.fit = patched\ntest_tuning.search(sys.argv[1])"
     )
-    killed = subprocess.run([sys.executable, "-c", code, tmp_path / "search"], cwd="tests", capture_output=True)
+    killed = subprocess.run([sys.executable, "-c", code, tmp_path / "search"], cwd="tests/tuning", capture_output=True)
     assert killed.returncode == -9, killed.stderr
     assert load(tmp_path / "search").finished == 3
     assert results(search(tmp_path / "search", resume=True)) == results(whole)
@@ -204,8 +204,8 @@ def test_time_ends_a_search_between_trials(tmp_path) -> None:
         ({"dropout": []}, "list of choices"),
         ({"dropout": [0.1, 0.1]}, "twice"),
         ({"dropout": [[0.1]]}, "a word or a number"),
-        ({"dropout": [2.0]}, "'dropout' parameter of MADE must be"),
-        ({"dropout": {"low": 0.0, "high": 1.0}}, "'dropout' parameter of MADE must be"),
+        ({"dropout": [2.0]}, "'dropout' should be"),
+        ({"dropout": {"low": 0.0, "high": 1.0}}, "'dropout' should be"),
         ({"dropout": {"low": 0.5, "high": 0.1}}, "should be below"),
         ({"dropout": {"low": 0.5}}, "'high' should be a number"),
         ({"dropout": {"low": 0.0, "high": 0.5, "log": True}}, "above 0"),
@@ -214,7 +214,7 @@ def test_time_ends_a_search_between_trials(tmp_path) -> None:
         ({"dropout": {"low": 0.0, "high": 0.5, "steps": 2}}, "'steps'"),
         ({"batch_size": {"low": 1.5, "high": 20}}, "whole number"),
         ({"activation": {"low": 1, "high": 2}}, "list of choices"),
-        ({"activation": ["step"]}, "'activation' parameter of MADE must be"),
+        ({"activation": ["step"]}, "'activation' should be"),
         ({"hidden_sizes": ["many"]}, "sizes such as"),
         ({"hidden_sizes": ["0"]}, "at least 1"),
     ],

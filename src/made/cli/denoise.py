@@ -64,7 +64,7 @@ def denoise(
     for name, chance in errors.items():
         if not isinstance(chance, float):
             raise usage(f"'--column-error' of {name!r} should be a probability, not {chance!r}.")
-    names, generator = list(made.model_.schema.names), made._generator(None)
+    names, generator = list(made.model_.schema.names), made.model_.generator(made.random_state)
     changed, entries, method, largest = 0, 0, "", 0.0
     with ExitStack() as open_files:
         output = open_files.enter_context(Output(out, as_json, quiet, names, safe_csv))

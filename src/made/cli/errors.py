@@ -17,7 +17,7 @@ import typer
 from made.cli.printing import note
 from made.cli.signals import WORDS, print_stopped, signal_of
 from made.display import shortened
-from made.errors import DataError, Diverged, ModelError, QuestionError, UnseenWarning
+from made.errors import DataError, Diverged, ModelError, ParameterError, QuestionError, UnseenWarning
 from made.hints import for_command_line
 
 __all__ = ["EXIT_CODES", "command", "fail", "report", "usage"]
@@ -113,14 +113,12 @@ def _exit_code(error: BaseException) -> int:
         (ModelError, 4),
         (Diverged, 5),
         # A name that is taken, and a package that is not installed: another argument, or none, would do.
-        ((QuestionError, FileExistsError, ImportError), 2),
+        ((QuestionError, ParameterError, FileExistsError, ImportError), 2),
         ((DataError, OSError, MemoryError, UnicodeError, EOFError, OverflowError, RecursionError), 3),
     ):
         if isinstance(error, kinds):
             return code
-    # Those of libraries are known by name, to be spared the imports.
-    if type(error).__name__ == "InvalidParameterError":
-        return 2
+    # Errors of libraries are known by the name of their module, which spares the imports.
     if type(error).__module__.partition(".")[0] in ("pyarrow", "zipfile", "csv", "_csv", "tomllib"):
         return 3
     return 3 if _is_out_of_memory(error) else 1
@@ -135,7 +133,7 @@ def _sentence(error: BaseException, code: int) -> str:
     text = str(error)
     if code > 128:
         return text if text and isinstance(error, KeyboardInterrupt) else WORDS[code - 128]
-    if isinstance(error, (DataError, ModelError, QuestionError, Diverged)) or code == 2:
+    if isinstance(error, (DataError, ModelError, ParameterError, QuestionError, Diverged)) or code == 2:
         return text
     first = (text.splitlines() or [""])[0].strip().rstrip(".")
     if code == 1:

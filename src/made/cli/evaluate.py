@@ -32,8 +32,7 @@ def evaluate(
     made = load(model, seed, masks, quiet)
     log_p = np.concatenate(list(log_probs(made, data, given, quiet)))
     nll, half = mean_and_interval(-torch.from_numpy(log_p))
-    family = made.model_.network.connectivities
-    count = len(family.numbers(made._masks()))
+    count = len(made.model_.masks)
     asked = made.n_features_in_ - len(set(given_columns(given, made) or []))
     bits = nll / math.log(2) / max(asked, 1)
     if as_json:

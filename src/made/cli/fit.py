@@ -20,23 +20,22 @@ from made.cli.signals import signal_of
 from made.cli.training_options import parameters_in, value_of
 from made.display import shortened
 from made.errors import Interrupted
-from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter
+from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter, defaults
 
 if TYPE_CHECKING:
     from made.estimator import MADE
 
 __all__ = ["fit"]
 
-TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "seed": int, "verbose": int}
+TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "auto flag": bool, "seed": int, "verbose": int}
 
 
 def _option(name: str, parameter: Parameter) -> inspect.Parameter:
     """A parameter of the estimator as an option of the command: None if it is not given."""
     kebab = name.replace("_", "-")
-    words = {"flag": [f"--{kebab}/--no-{kebab}"], "seed": ["--seed", "--random-state"]}.get(
-        parameter.kind, [f"--{kebab}"]
-    )
-    default = parameter.default
+    both = [f"--{kebab}/--no-{kebab}"]
+    words = {"flag": both, "auto flag": both, "seed": ["--seed", "--random-state"]}.get(parameter.kind, [f"--{kebab}"])
+    default = defaults()[name]
     shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
     shown = {"seed": "0", "verbose": "1"}.get(parameter.kind, shown)
     text = parameter.help if not parameter.choices else f"{parameter.help} One of {', '.join(parameter.choices)}."
@@ -125,7 +124,7 @@ def fit(
                 return
     parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({"verbose": 0} if quiet or as_json else {})
     model = MADE(**parameters)
-    model._validate_params()
+    model.check_parameters()
     rows, own_shape = read_rows(data, "train")
     names = getattr(rows, "column_names", [f"x{d}" for d in range(rows.shape[1])])
     for told in ("columns", "missing"):
@@ -139,7 +138,7 @@ def fit(
     if shape is not None and shape[0] * shape[1] != width:
         raise usage(f"'--image' is {shape[0]}x{shape[1]}, {shape[0] * shape[1]} pixels, but there are {width} columns.")
     try:
-        model._fit(rows, valid_rows, out, overwrite)
+        model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite)
     except KeyboardInterrupt as stopped:
         text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
         words = ["made", "fit", data, "--out", str(out), *(["--valid", str(valid)] if own_valid else []), "--resume"]

@@ -70,7 +70,7 @@ def impute(
     from made.io.write import Writer
 
     made = load(model, seed, quiet=quiet)
-    names, generator = list(made.model_.schema.names), made._generator(None)
+    names, generator = list(made.model_.schema.names), made.model_.generator(made.random_state)
     row_filter = RowFilter(made, on_error)
     if stack and {"row", "draw"} & set(names):
         raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: leave it out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,15 @@ def load(folder: Path, seed: int | None = None, masks: int | None = None, quiet:
     except OSError as error:
         raise ModelError(f"{folder} cannot be read: {error.strerror or error}.") from None
     # Whatever the model was fitted on, rows are pyarrow tables here, which hold text and write every kind of file.
-    model._template = model.model_.schema.blank(named=True)
+    model.model_ = replace(model.model_, template=model.model_.schema.blank(named=True))
     if not model.model_.finished:
         note(f"Note: the training of {folder} is not finished; these are its best weights so far.", quiet)
     if seed is not None:
         model.random_state = seed
     if masks is not None:
-        if model._masks() is None:
+        if model.model_.ensemble.masks is None:
             raise usage(f"'--masks' is for a model of unlimited masks; this one has {model.masks}, and uses all.")
         model.evaluation_masks = masks
-        model._validate_params()
+        model.check_parameters()
+        model.model_ = model.model_.with_ensemble(masks, model.model_.ensemble.segments)
     return model

@@ -176,7 +176,7 @@ class RowFilter:
 
         schema, wrong = self.made.model_.schema, dict[int, str]()
         try:
-            table = self.made._table(rows, lacks=ignore)
+            table = self.made.model_.table(rows, ignore)
             places = schema._places(table)
         except MadeError as error:
             if error.row is None:

@@ -55,14 +55,14 @@ def predict(
     from made.queries.conditional import forecast
 
     made = load(model, seed, masks, quiet)
-    d = made._place(place(target, made.model_.schema.names))
+    d = made.model_.position(place(target, made.model_.schema.names))
     field, scores, row_filter = made.model_.schema.fields[d], _Scores(), RowFilter(made, on_error)
 
     def expect(rows: Any) -> tuple[NDArray[Any], Forecast, int]:
-        table = made._table(rows, lacks=d)
-        codes = made._codes(table, ignore=d)
+        table = made.model_.table(rows, d)
+        codes = made.model_.codes(table, d)
         codes[:, d], unknown = _truth(made, table, d)
-        return codes[:, d], forecast(made._ensemble(), codes, d), unknown
+        return codes[:, d], forecast(made.model_.ensemble, codes, d), unknown
 
     with Output(out, as_json, quiet, safe_csv=safe_csv) as output:
         for first, rows in stream_rows(data, made, quiet, lacks=d):

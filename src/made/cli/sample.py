@@ -35,7 +35,7 @@ def sample(
     from made.queries import batches as blocks
 
     made = load(model, seed, quiet=quiet)
-    known, generator = assignments("--given", given, made), made._generator(None)
+    known, generator = assignments("--given", given, made), made.model_.generator(made.random_state)
     with Output(out, as_json, quiet, made.model_.schema.names, safe_csv) as output:
         for begin in range(0, count, blocks.ROWS_AT_A_TIME):
             some = min(blocks.ROWS_AT_A_TIME, count - begin)

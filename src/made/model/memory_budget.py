@@ -12,7 +12,7 @@ from made.hints import argument, hint
 from made.training.state import FINALISTS
 
 if TYPE_CHECKING:
-    from made.model.model import Config
+    from made.model.config import Config
 
 __all__ = ["check_memory", "free_bytes", "training_bytes"]
 
@@ -30,7 +30,7 @@ def training_bytes(config: Config) -> int:
     epochs. All but the gradients are copied once, so that training can be gone on with. A pass has input, hidden and
     output units, a few times over.
     """
-    parameters, columns = config.parameters, config.schema_().columns
+    parameters, columns = config.parameters, config.schema_.columns
     size = 8 if parameters["dtype"] == "float64" else 4
     weights = sum(math.prod(shape) for shape in config.shapes().values())
     kept: int = 1 + OPTIMIZER.get(parameters["optimizer"], 2) + bool(parameters["average"])
@@ -66,7 +66,7 @@ def check_memory(config: Config) -> None:
     needed, free = training_bytes(config), free_bytes()
     if needed <= free:
         return
-    shapes, columns = config.shapes(), config.schema_().columns
+    shapes, columns = config.shapes(), config.schema_.columns
     total = sum(math.prod(shape) for shape in shapes.values())
     largest = max(shapes, key=lambda name: math.prod(shapes[name]))
     share = math.prod(shapes[largest]) / total

@@ -1,154 +1,94 @@
-"""A model: what its columns are, the network, how it came to be; and how it is kept in a folder and found again."""
+"""`Model`: a fitted distribution over the rows of a table, with every query as a method."""
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import json
-import math
+import numbers
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from os import PathLike
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from made._version import __version__
-from made.errors import ModelError
+from made.ask.exact import SAMPLES, Probability, probability
+from made.errors import DataError, QuestionError
 from made.model.card import card
-from made.model.folder import Content, Folder, commit, lists, manifest_text
-from made.model.manifest import parse_object
-from made.model.tensors import read_tensors, tensors_file
-from made.network.connectivity import Connectivities
-from made.network.limits import check_sizes
+from made.model.checkpoint import checkpoint_content, history_lines, read_folder
+from made.model.config import Config
+from made.model.denoising import denoise, put_back
+from made.model.folder import Content, replace_folder
+from made.model.tensors import tensors_file
 from made.network.masked import Network
-from made.parameters import LATER
-from made.tables.field import Field as ColumnField
+from made.queries.batches import blocks, counted_from
+from made.queries.conditional import Forecast, forecast, predictions
+from made.queries.ensemble import Ensemble
+from made.queries.evidence import Evidence
+from made.queries.imputation import draw, fill, uncertainty
+from made.queries.likelihood import log_conditionals, log_prob, passes, ways
 from made.tables.schema import Schema
+from made.tables.table import Table
 from made.training.state import Epoch, State
-from made.training.trainer import Trainer
 
-__all__ = ["Config", "Data", "Model", "begin_run", "checkpoint", "checkpoint_content", "checkpoint_name", "data_digest"]
-__all__ += ["new_config", "open_model", "with_scores"]
+__all__ = ["Model", "RandomState"]
 
-
-TRIES = 10  # to read a model that another process is replacing
-
-# Far above what is ever trained; a forged weight that is larger may overflow, and answers then are NaN.
-LARGEST_WEIGHT = 1e10
+RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
 
 
-class Data(BaseModel):
-    """How many rows a model was trained on and chosen by, and their fingerprint."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    rows: int = Field(ge=1)
-    valid_rows: int = Field(ge=0)
-    sha256: str
-
-
-class Config(BaseModel):
-    """What config.json says. It comes from a file, so nothing in it is believed before it is checked."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    made: str
-    seed: int = Field(ge=0, lt=2**63)
-    parameters: dict[str, Any]
-    columns: list[dict[str, Any]] = Field(min_length=1)
-    named: bool
-    dropped: dict[str, int] = {}
-    container: str
-    target: str | None = None
-    digest: str
-    data: Data
-    scores: dict[str, float | int | None] = {}
-
-    @field_validator("parameters")
-    @classmethod
-    def _complete(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        return LATER | parameters
-
-    def schema_(self) -> Schema:
-        """The columns of the person's table."""
-        return self._schema
-
-    @cached_property
-    def _schema(self) -> Schema:
-        return Schema([ColumnField.from_json(each) for each in self.columns], self.named, self.dropped)
-
-    def connectivities(self) -> Connectivities:
-        """The family of connectivities."""
-        parameters, masks = self.parameters, self.parameters["masks"]
-        return Connectivities(
-            len(self.columns),
-            tuple(parameters["hidden_sizes"]),
-            masks=None if masks == "unlimited" else masks,
-            ordering=parameters["ordering"],
-            resample=parameters["resample"],
-            residual=parameters["residual"],
-            whole_rows=parameters["evaluation_masks"] if parameters["whole_rows"] else 0,
-            seed=self.seed,
-        )
-
-    def network(self) -> Network:
-        """The network, with the weights that it begins with, and with the connectivities that were trained."""
-        parameters, family = self.parameters, self.connectivities()
-        if family.digest() != self.digest:
-            raise ModelError("the connectivities of this model cannot be made again by this version of made.")
-        network = Network(
-            self.schema_().coded(signed=parameters["signed"]),
-            family,
-            activation=parameters["activation"],
-            direct=parameters["direct"],
-            conditioning=parameters["conditioning"],
-            dropout=parameters["dropout"],
-            input_dropout=parameters["input_dropout"],
-            initialization=parameters["initialization"],
-        )
-        return network.to(getattr(torch, parameters["dtype"]))
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each parameter, known without making any."""
-        columns, hidden = self.schema_().columns, list(self.parameters["hidden_sizes"])
-        sizes, last = [columns.inputs, *hidden, columns.outputs], len(hidden) + 1
-        shapes: dict[str, tuple[int, ...]] = {}
-        for layer in range(1, last + 1):
-            matrix, bias = (f"W{layer}", f"b{layer}") if layer < last else ("V", "c")
-            shapes |= {matrix: (sizes[layer], sizes[layer - 1]), bias: (sizes[layer],)}
-            if self.parameters["conditioning"]:
-                shapes[f"U{layer}"] = (sizes[layer], sizes[layer - 1] if layer > 1 else len(columns))
-        if self.parameters["direct"] and hidden:
-            shapes["A"] = (sizes[-1], sizes[0])
-        return shapes
-
-
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Model:
-    """A model, trained or not.
+    """A distribution over the rows of a table: a schema and an ensemble.
+
+    Queries take rows as anything that :class:`made.tables.table.Table` reads: an array, a data frame, a sparse matrix.
+    A missing value (NaN, None, null) is not observed. ``random_state`` is a seed, a state of numpy or a generator of
+    torch to continue; by default the seed of the model.
 
     Attributes:
-        config: what it is.
-        schema: its columns.
-        network: the network, in its best weights.
+        config: its parameters, columns and scores, the content of config.json.
+        ensemble: the network, and the number of masks and segments that answer a query.
         history: the epochs of training.
         finished: whether training came to its end.
+        state: the state of training, if more epochs can follow.
+        template: an empty table of the kind that rows are returned as. Default: pyarrow, or numpy without names.
     """
 
     config: Config
-    schema: Schema
-    network: Network
+    ensemble: Ensemble
     history: list[Epoch]
     finished: bool = True
+    state: State | None = None
+    template: Table | None = None
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, to_train: bool = False) -> Model:
+        """Read a model from its folder; one whose training is not finished has the best weights so far.
+
+        The state of a finished model is read only if it is ``to_train``.
+        """
+        stored = read_folder(folder, to_train=to_train)
+        ensemble = stored.config.ensemble(stored.network)
+        state = stored.state if to_train else None
+        return cls(stored.config, ensemble, stored.history, stored.finished, state)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model to a folder. A model that is there is replaced; other files in it are left alone.
+
+        Whatever happens, the folder holds the old model or the new one. A folder with files but without a model, or
+        with files of a model that have changed since, is refused with a FileExistsError. A link is followed.
+        """
+        files = self.files()
+        if self.state is not None:
+            name, content = checkpoint_content(self.config, self.state)
+            files[name] = content
+        replace_folder(Path(folder), files, finished=self.finished)
 
     def files(self) -> dict[str, Content]:
-        """The files of its folder."""
+        """The files of its folder, by name."""
         return {
             "config.json": (json.dumps(self.config.model_dump(), indent=2) + "\n").encode(),
             "model.safetensors": tensors_file(self.network.state_dict()),
@@ -156,172 +96,252 @@ class Model:
             "README.md": card(self.config.model_dump(), self.schema, self.history).encode(),
         }
 
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.config.schema_
 
-def open_model(path: str | PathLike[str], *, to_train: bool = True) -> tuple[Model, State | None]:
-    """A model from its folder, and the state of its training, if there is one to go on from.
+    @property
+    def network(self) -> Network:
+        """The network, with its best weights."""
+        return self.ensemble.network
 
-    The state of a finished model, which is several times as large, is left alone unless it is ``to_train``. A model
-    whose training is not finished has the best weights so far. Whatever the files say is checked before it is believed,
-    and before memory is taken for it. If another process replaces the model meanwhile, the new one is read.
-    """
-    for _ in range(TRIES):
-        before = manifest_text(path)
-        try:
-            found = _open_checked(path, to_train)
-        except ModelError:
-            if manifest_text(path) == before:
-                raise
-        else:
-            if manifest_text(path) == before:
-                return found
-    raise ModelError(f"{path} is written to all the time: wait for the process that does so.")
+    @property
+    def masks(self) -> list[int]:
+        """The numbers of the masks that answer a query."""
+        return list(self.network.connectivities.numbers(self.ensemble.masks))
+
+    def with_ensemble(self, masks: int | None, segments: int) -> Model:
+        """The same model, answering with another number of masks and segments."""
+        return replace(self, ensemble=Ensemble(self.network, masks, segments))
+
+    def generator(self, random_state: RandomState = None) -> torch.Generator:
+        """Random numbers on the device of the network."""
+        if isinstance(random_state, torch.Generator):
+            return random_state
+        if not isinstance(random_state, np.random.RandomState):
+            random_state = np.random.RandomState(self.config.seed if random_state is None else random_state)
+        return torch.Generator(self.network.c.device).manual_seed(int(random_state.randint(2**31 - 1)))
+
+    def position(self, column: Any) -> int:
+        """The number of a column, given by name or number."""
+        names = self.schema.names
+        if isinstance(column, str):
+            if column not in names:
+                raise QuestionError(f"there is no column {column!r}: the columns are {', '.join(names[:20])}.")
+            return names.index(column)
+        whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+        if not whole or not -len(names) <= column < len(names):
+            raise QuestionError(f"a column is a name or a number from 0 to {len(names) - 1}, not {column!r}.")
+        return int(column) % len(names)
+
+    def target(self, target: Any = None) -> int:
+        """The number of the column to predict; by default of the ``y`` that it was fitted with."""
+        if target is None and self.config.target is None:
+            names = self.schema.names
+            raise QuestionError(
+                f"there is no target: name a column, such as target={names[-1]!r}, or give 'y' to fit. The columns are "
+                f"{', '.join(names[:20])}{', ...' if len(names) > 20 else ''}."
+            )
+        return self.position(self.config.target if target is None else target)
+
+    def table(self, X: Any, lacks: int | None = None) -> Table:
+        """Rows to query about; the target of the model, or the column ``lacks``, may be absent, and is then missing."""
+        if isinstance(X, Table):
+            return X
+        schema, target = self.schema, self.config.target
+        table = schema.table(X)
+        name = None if lacks is None else schema.names[lacks]
+        if name is not None and table.names is not None and name not in table.names:
+            table = table.with_empty_column(name)
+        if target is not None:
+            width = len(schema.fields)
+            if len(table.columns) == width - 1 if table.names is None else target not in table.names:
+                table = table.with_empty_column(target)
+            elif table.names is None and len(table.columns) != width:
+                raise DataError(
+                    f"X has {len(table.columns)} features, but MADE is expecting {width - 1} features as input."
+                )
+        return table
+
+    def codes(self, X: Any, target: int | None = None) -> NDArray[np.float64]:
+        """Rows as codes; the column ``target`` may be absent, and its values are not looked at."""
+        return self.schema.encode(self.table(X, target), ignore=target)
+
+    def decode(self, codes: NDArray[np.float64]) -> Any:
+        """Codes as a table of the kind that the model was fitted on."""
+        rows, kind = self.schema.decode(codes, self.template), self.config.container
+        if self.template is None and kind in ("pandas", "polars") and find_spec(kind) is not None:
+            return rows.to_pandas() if kind == "pandas" else import_module("polars").from_arrow(rows)
+        return torch.from_numpy(rows) if self.template is None and kind == "torch" else rows
+
+    def score_samples(self, X: Any, *, given: Any = None) -> NDArray[np.floating[Any]]:
+        """See :meth:`made.MADE.score_samples`."""
+        codes = self.codes(X)
+        named = [given] if isinstance(given, (str, numbers.Integral)) else given
+        flags = None if given is None else np.isin(np.arange(codes.shape[1]), [self.position(c) for c in named])
+        evidence, answers = Evidence.of(self.network, codes, flags), []
+        for block in blocks(len(codes)):
+            with counted_from(block.start):
+                answers.append(
+                    log_prob(self.network, evidence[block], masks=self.ensemble.masks, segments=self.ensemble.segments)
+                )
+        return torch.cat(answers).cpu().numpy()
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        *,
+        given: Mapping[Any, Any] | Any = None,
+        temperature: float = 1.0,
+        random_state: RandomState = None,
+    ) -> Any:
+        """See :meth:`made.MADE.sample`."""
+        _check_count("n_samples", n_samples)
+        known = np.full((1, len(self.schema.fields)), np.nan)
+        if isinstance(given, Mapping):
+            for column, value in given.items():
+                d = self.position(column)
+                alone = Table.of([[value]])
+                label = f"'given': column {d} ({self.schema.names[d]!r})"
+                known[0, d] = self.schema.fields[d].encode(alone.columns[0], alone.dtypes[0], label)[0]
+        elif given is not None:
+            known = self.codes(given)
+        known = known.repeat(n_samples, axis=0)
+        return self.decode(draw(self.ensemble, known, self.generator(random_state), temperature))
+
+    def impute(
+        self,
+        X: Any,
+        *,
+        n_draws: int = 1,
+        strategy: Literal["sample", "mode", "mean"] = "sample",
+        return_uncertainty: bool = False,
+        random_state: RandomState = None,
+    ) -> Any:
+        """See :meth:`made.MADE.impute`."""
+        if strategy not in ("sample", "mode", "mean"):
+            raise ValueError(f"'strategy' should be one of sample, mode, mean, not {strategy!r}.")
+        _check_count("n_draws", n_draws)
+        if strategy != "sample" and n_draws > 1:
+            raise ValueError(f"'n_draws' is {n_draws}, but strategy={strategy!r} has only one result.")
+        table = self.table(X)
+        codes = self.codes(table)
+        generator = self.generator(random_state) if strategy == "sample" else None
+        several = fill(self.ensemble, codes, strategy, draws=n_draws, generator=generator)
+        filled: Any = [self.schema.fill(table, each) for each in several]
+        if n_draws == 1:
+            filled = filled[0]
+        elif isinstance(filled[0], (np.ndarray, torch.Tensor)):
+            filled = np.stack(filled) if isinstance(filled[0], np.ndarray) else torch.stack(filled)
+        if not return_uncertainty:
+            return filled
+        shown = slice(codes.shape[1] - table.extra)
+        return filled, uncertainty(self.ensemble, codes, several if n_draws > 1 else several[0]).select(shown)
+
+    def predict_proba(self, X: Any, target: Any = None) -> NDArray[np.floating[Any]]:
+        """See :meth:`made.MADE.predict_proba`."""
+        d = self.target(target)
+        codes, count = self.codes(X, d), len(self.classes(d))
+        answer = np.empty((len(codes), count), dtype=self.config.parameters["dtype"])
+        for which, each in predictions(self.ensemble, codes, d):
+            answer[which.cpu().numpy()] = each.probabilities(count).cpu().numpy()
+        return answer
+
+    def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
+        """The distribution of a column in each row, given what is observed of the others."""
+        d = self.target(target)
+        return forecast(self.ensemble, self.codes(X, d), d, quantiles)
+
+    def predict(self, X: Any, target: Any = None) -> NDArray[Any]:
+        """See :meth:`made.MADE.predict`."""
+        d = self.target(target)
+        field, found = self.schema.fields[d], self.forecast(X, d, ())
+        if found.probabilities.shape[1]:
+            return np.asarray(self.classes(d)[found.probabilities.argmax(axis=1)])
+        return found.mean if field.temporal is None else field.decode(found.mean, "text")[0]
+
+    def predict_quantiles(
+        self, X: Any, target: Any = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> NDArray[np.float64]:
+        """See :meth:`made.MADE.predict_quantiles`."""
+        if not all(0 <= each <= 1 for each in quantiles):
+            raise ValueError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
+        d = self.target(target)
+        field = self.schema.fields[d]
+        if field.kind not in ("ordinal", "numeric"):
+            raise QuestionError(f"column {field.name!r} has no order, and so no quantiles: ask for predict_proba.")
+        found = self.forecast(X, d, quantiles)
+        if field.kind == "numeric":
+            return found.quantiles
+        below = found.probabilities.cumsum(axis=1)[:, :-1]
+        places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
+        return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
+
+    def classes(self, target: Any = None) -> NDArray[Any]:
+        """See :meth:`made.MADE.classes`."""
+        field = self.schema.fields[self.target(target)]
+        if field.kind == "numeric":
+            raise QuestionError(
+                f"column {field.name!r} is numeric and has no list of values: name a 'target' that has one, or fill "
+                "the column by impute(X, strategy='mean')."
+            )
+        return np.array(field.labels())
+
+    def denoise(
+        self,
+        X: Any,
+        error: float = 0.05,
+        *,
+        column_error: Mapping[Any, float] | None = None,
+        strategy: Literal["mode", "mean"] = "mode",
+        return_uncertainty: bool = False,
+        random_state: RandomState = None,
+    ) -> Any:
+        """See :meth:`made.MADE.denoise`."""
+        if strategy not in ("mode", "mean"):
+            raise ValueError(f"'strategy' should be mode or mean, not {strategy!r}.")
+        table = self.table(X)
+        errors = np.full(len(self.schema.fields), error, dtype=np.float64)
+        for column, chance in (column_error or {}).items():
+            errors[self.position(column)] = chance
+        if not ((errors >= 0) & (errors < 1)).all():
+            wrong = errors[~((errors >= 0) & (errors < 1))][0]
+            raise QuestionError(f"'error' should be a probability, at least 0 and below 1, not {wrong:g}.")
+        generator, expected = self.generator(random_state), strategy == "mean"
+        clean = denoise(self.ensemble, self.codes(table), errors, expected=expected, generator=generator)
+        rows = put_back(self.schema, table, clean)
+        return (rows, clean) if return_uncertainty else rows
+
+    def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
+        """See :meth:`made.MADE.probability`."""
+        return probability(
+            self.network,
+            self.schema.fields,
+            condition,
+            masks=self.ensemble.masks,
+            segments=self.ensemble.segments,
+            samples=samples,
+            generator=self.generator(random_state),
+        )
+
+    def surprise(self, X: Any) -> Any:
+        """See :meth:`made.MADE.surprise`."""
+        table = self.table(X)
+        codes = self.codes(table)
+        network, total = self.network, np.zeros(codes.shape)
+        with torch.no_grad():
+            for block in blocks(len(codes)):
+                evidence = Evidence.of(network, codes[block])
+                for rows, masks, cut in ways(network, evidence, self.masks, self.ensemble.segments):
+                    part, index = evidence[rows], block.start + rows.cpu().numpy()
+                    for connectivity, flags in (one for number in masks for one in passes(network, number, None, cut)):
+                        factors = log_conditionals(network, part, connectivity).cpu().numpy() / len(masks)
+                        total[index] -= factors if flags is None else np.where(flags, factors, 0)
+        total = np.where(np.isnan(codes), np.nan, total).astype(self.config.parameters["dtype"])
+        return table.put_numbers(total, self.schema.names)
 
 
-def _open_checked(path: str | PathLike[str], to_train: bool) -> tuple[Model, State | None]:
-    try:
-        return _open_model(Folder.open(path, to_train=to_train), to_train)
-    except ModelError:
-        raise
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ModelError(f"{path}: its config: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OverflowError, OSError) as error:
-        raise ModelError(f"{path} is not what it should be: {error}") from None
-
-
-def _open_model(folder: Folder, to_train: bool) -> tuple[Model, State | None]:
-    state: State | None = None
-    if folder.checkpoint is not None and (to_train or not folder.finished):
-        tensors, facts = read_tensors(folder.checkpoint)
-        if facts is None or facts.keys() != {"config", "state"}:
-            raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.")
-        state = State.of(facts["state"], tensors)
-    if state is None or folder.finished:
-        config = _read_config(folder.json("config.json"))
-        tensors, _ = read_tensors(folder.file("model.safetensors"), config.shapes())
-        network = config.network()
-        network.load_state_dict(tensors)
-        history = _read_history(folder.file("history.jsonl"))
-    else:
-        config = _read_config((facts or {})["config"])
-        network, history = _network_of(config, state), state.history
-    if any(tensor.dtype != network.c.dtype for tensor in tensors.values() if tensor.ndim):
-        raise ModelError(f"{folder.path} has weights of another precision than its config.")
-    for name, weights in network.state_dict().items():
-        if weights.is_floating_point() and not bool((weights.abs() <= LARGEST_WEIGHT).all()):
-            raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}, which no training gives.")
-    network.eval()
-    return Model(config, config.schema_(), network, history, folder.finished), state
-
-
-def _read_config(content: Any) -> Config:
-    config = Config.model_validate(content)
-    check_sizes(config.parameters, len(config.columns))
-    return config
-
-
-def _network_of(config: Config, state: State) -> Network:
-    """The network of an unfinished run, in the best weights so far."""
-    label = "best0" if state.finalists else "average" if "average.c" in state.tensors else "weights"
-    numbers = sum(tensor.numel() for name, tensor in state.tensors.items() if name.startswith("weights."))
-    if sum(math.prod(shape) for shape in config.shapes().values()) > 4 * numbers + 2**20:
-        raise ModelError("the checkpoint does not fit its config.")
-    network = config.network()
-    parameters = dict(network.named_parameters())
-    start = f"{label}."
-    weights = {name.removeprefix(start): each for name, each in state.tensors.items() if name.startswith(start)}
-    if {name: each.shape for name, each in weights.items()} != {name: each.shape for name, each in parameters.items()}:
-        raise ModelError("the checkpoint does not fit its config.")
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
-    return network
-
-
-def history_lines(history: Sequence[Epoch]) -> bytes:
-    """A line of JSON for each epoch."""
-    return "".join(history_line(epoch) for epoch in history).encode()
-
-
-def history_line(epoch: Epoch) -> str:
-    """An epoch as a line of JSON; what is not known is null."""
-    facts = {"epoch" if name == "number" else name: value for name, value in dataclasses.asdict(epoch).items()}
-    return json.dumps({name: None if value != value else value for name, value in facts.items()}) + "\n"
-
-
-def _read_history(file: Path) -> list[Epoch]:
-    history = []
-    for line in file.read_text().splitlines():
-        facts = parse_object(line, str(file))
-        facts["number"] = facts.pop("epoch", None)
-        history.append(Epoch.of({name: math.nan if value is None else value for name, value in facts.items()}))
-    return history
-
-
-def checkpoint_name(state: State) -> str:
-    """The file of a state: the same update has the same state."""
-    return f"checkpoint-{state.update}.safetensors"
-
-
-def checkpoint_content(config: Config, state: State) -> tuple[str, Content]:
-    """The file of a state, by name and content."""
-    facts = {"config": config.model_dump(), "state": state.facts()}
-    return checkpoint_name(state), tensors_file(state.tensors, facts)
-
-
-def checkpoint(path: Path, config: Config, state: State) -> None:
-    """Make the folder hold this state, with its history, and nothing else that counts."""
-    name, content = checkpoint_content(config, state)
-    files: dict[str, Content] = {"history.jsonl": history_lines(state.history)}
-    if lists(path, name):
-        commit(path, files, finished=False, keep=[name])
-    else:
-        commit(path, {name: content} | files, finished=False)
-
-
-def begin_run(path: Path, before: Model | None, state: State | None) -> None:
-    """Make the folder that of a run, with the state that it resumes from, or with nothing yet."""
-    if before is not None and state is not None:
-        checkpoint(path, before.config, state)
-    else:
-        commit(path, {}, finished=False)
-
-
-def with_scores(config: Config, trainer: Trainer, nll: float | None) -> Config:
-    """The config of a trained model."""
-    scores = {
-        "valid_nll": None if nll is None or math.isnan(nll) else nll,
-        "epochs": len(trainer.state.history),
-        "best_epoch": trainer.best_epoch,
-        "parameters": sum(weight.numel() for weight in trainer.network.state_dict().values()),
-        "seconds": round(trainer.state.seconds, 3),
-    }
-    return config.model_copy(update={"scores": scores})
-
-
-def data_digest(*tables: NDArray[Any] | None) -> str:
-    """A fingerprint of the rows, so that a run goes on only with its own data."""
-    sha = hashlib.sha256()
-    for table in tables:
-        sha.update(b"none" if table is None else np.ascontiguousarray(table, dtype="<f8").tobytes())
-    return sha.hexdigest()
-
-
-def new_config(
-    parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Data, target: str | None = None
-) -> Config:
-    """A config, with the digest of its connectivities; what is too large for any machine is refused before that."""
-    check_sizes(parameters, len(schema.fields))
-    content: dict[str, Any] = {
-        "made": __version__,
-        "seed": seed,
-        "parameters": dict(parameters),
-        "columns": [field.to_json() for field in schema.fields],
-        "named": schema.named,
-        "dropped": schema.dropped,
-        "container": container,
-        "target": target,
-        "data": data,
-    }
-    draft = Config(**content, digest="")
-    return Config(**content, digest=draft.connectivities().digest())
+def _check_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(f"'{name}' should be a whole number, at least 1, not {value!r}.")

@@ -21,8 +21,8 @@ from made.columns.onehot import Exclusive
 from made.errors import ModelError
 from made.estimator import MADE
 from made.io.datasets import Dataset
+from made.model.config import data_digest
 from made.model.folder import Folder, is_model, replace_folder
-from made.model.model import data_digest
 from made.model.tensors import read_tensors, tensors_file
 
 __all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean"]

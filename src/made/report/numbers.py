@@ -286,6 +286,6 @@ def _training(model: MADE) -> Training:
         valid_nll=model.valid_nll_,
         finished=stored.finished,
         parameters=sum(weight.numel() for weight in stored.network.state_dict().values()),
-        masks=len(stored.network.connectivities.numbers(model._masks())),
+        masks=len(stored.masks),
         settings=dict(config.parameters),
     )

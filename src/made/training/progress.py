@@ -1,23 +1,22 @@
-"""A bar on the terminal while a model trains, and TensorBoard for those who want curves."""
+"""Progress of training: a bar on the terminal, and curves for TensorBoard."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from made.training.state import Epoch
+from made.training.state import Epoch
 from made.training.trainer import Trainer
 
 __all__ = ["TensorBoard", "bar"]
 
 
 class Silent:
-    """Nobody looks."""
+    """No-op progress reporter."""
 
     def tick(self, update: int) -> None:
         """After an update."""
@@ -27,7 +26,7 @@ class Silent:
 
 
 class Bar(Silent):
-    """Epoch, NLLs and the time that is left, at the most, because training may stop early."""
+    """A bar with the epoch, the NLLs and an upper bound of the time left, because training may stop early."""
 
     def __init__(self, progress: Any, trainer: Trainer) -> None:
         self.progress, self.per_epoch = progress, trainer.updates_per_epoch
@@ -46,7 +45,7 @@ class Bar(Silent):
 
 @contextmanager
 def bar(trainer: Trainer, shown: bool) -> Iterator[Silent]:
-    """A progress bar on standard error, if that is a terminal and it is wanted."""
+    """A progress bar on standard error, if it is to be ``shown`` and standard error is a terminal."""
     if not shown or not sys.stderr.isatty() or trainer.finished:
         yield Silent()
         return
@@ -64,8 +63,8 @@ def bar(trainer: Trainer, shown: bool) -> Iterator[Silent]:
         yield Bar(progress, trainer)
 
 
-class TensorBoard:
-    """The curves of a run, for `tensorboard --logdir FOLDER` (the extra `tensorboard`)."""
+class TensorBoard(AbstractContextManager["TensorBoard"]):
+    """Curves of a run for `tensorboard --logdir FOLDER`; needs the extra ``tensorboard``."""
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         try:
@@ -81,6 +80,5 @@ class TensorBoard:
                 self.writer.add_scalar(name, value, epoch.number)
         self.writer.flush()
 
-    def close(self) -> None:
-        """Close the file."""
+    def __exit__(self, *error: object) -> None:
         self.writer.close()

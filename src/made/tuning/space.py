@@ -11,11 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from sklearn.utils._param_validation import InvalidParameterError
-
-from made.errors import QuestionError
+from made.errors import ParameterError, QuestionError
 from made.estimator import MADE
-from made.parameters import PARAMETERS
+from made.parameters import PARAMETERS, defaults
 from made.training.config import OPTIMIZERS
 
 __all__ = ["Space", "check_fixed", "check_space", "default_space", "estimator_values"]
@@ -42,7 +40,7 @@ def default_space(fixed: Mapping[str, Any] | None = None, *, holes: bool = False
         {'low': 0.01, 'high': 1.0, 'log': True, 'step': None}
     """
     fixed = fixed or {}
-    rate = OPTIMIZERS[fixed.get("optimizer", PARAMETERS["optimizer"].default)][1]
+    rate = OPTIMIZERS[fixed.get("optimizer", defaults()["optimizer"])][1]
     space: Space = {
         "hidden_sizes": ["250", "500", "500,500", "1000", "1000,1000"],
         "masks": [1, 8, 32, "unlimited"],
@@ -68,7 +66,7 @@ def check_fixed(fixed: Mapping[str, Any]) -> dict[str, Any]:
     if fixed.get("tensorboard") is not None:
         raise QuestionError("'tensorboard' cannot be fixed: it is for one model; refit the best one with it.")
     kept = {name: value for name, value in fixed.items() if name not in ("random_state", "tensorboard", "verbose")}
-    MADE(**kept)._validate_params()
+    MADE(**kept).check_parameters()
     plain: dict[str, Any] = json.loads(json.dumps(kept, default=_plain))
     return plain
 
@@ -89,8 +87,8 @@ def check_space(space: Mapping[str, Any], fixed: Mapping[str, Any]) -> Space:
         values = checked[name] if isinstance(checked[name], list) else [checked[name]["low"], checked[name]["high"]]
         for value in values:
             try:
-                MADE(**estimator_values({**fixed, name: value}))._validate_params()
-            except InvalidParameterError as error:
+                MADE(**estimator_values({**fixed, name: value})).check_parameters()
+            except ParameterError as error:
                 raise QuestionError(f"the space, {name!r}: {error}") from None
     return checked
 

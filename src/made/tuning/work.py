@@ -27,7 +27,7 @@ from optuna.trial import TrialState
 
 from made.errors import DataError, Diverged
 from made.estimator import MADE
-from made.parameters import PARAMETERS
+from made.parameters import PARAMETERS, defaults
 from made.training.state import Epoch
 from made.tuning.result import Trial
 from made.tuning.space import Space, estimator_values
@@ -178,7 +178,7 @@ def _study(job: Job) -> optuna.Study:
     if job.space.keys() & UNLIKE:
         study.pruner = optuna.pruners.NopPruner()
         return study
-    epochs = job.space.get("max_epochs", job.fixed.get("max_epochs", PARAMETERS["max_epochs"].default))
+    epochs = job.space.get("max_epochs", job.fixed.get("max_epochs", defaults()["max_epochs"]))
     most = max(epochs) if isinstance(epochs, list) else epochs["high"] if isinstance(epochs, dict) else epochs
     # The median rule: a trial ends if its best NLL so far is above the median of what completed trials had at the same
     # epoch. Hyperband and successive halving share out a number of epochs that they have to know, but here patience
@@ -207,7 +207,7 @@ def _try(job: Job, study: optuna.Study, number: int) -> int:
 
     try:
         model = MADE(**{**job.fixed, **estimator_values(trial.params), "random_state": job.seed})
-        model._fit(job.train, job.valid, None, after_epoch=after_epoch)
+        model.fit(job.train, X_valid=job.valid, after_epoch=after_epoch)
         if model.valid_nll_ is not None and math.isfinite(model.valid_nll_):
             state, nll = TrialState.COMPLETE, float(model.valid_nll_)
         else:

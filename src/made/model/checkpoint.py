@@ -1,0 +1,173 @@
+"""Reading a model folder, and the checkpoint of an unfinished run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+
+from made.errors import ModelError
+from made.model.config import Config
+from made.model.folder import Content, Folder, commit, lists, manifest_text
+from made.model.manifest import parse_object
+from made.model.tensors import read_tensors, tensors_file
+from made.network.limits import check_sizes
+from made.network.masked import Network
+from made.training.state import Epoch, State
+
+__all__ = ["Stored", "checkpoint", "checkpoint_content", "checkpoint_name", "history_lines", "read_folder"]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a model folder holds.
+
+    Attributes:
+        config: its config.
+        network: the network, with its best weights.
+        history: the epochs of training.
+        finished: whether training came to its end.
+        state: the state of training to resume from, if there is one.
+    """
+
+    config: Config
+    network: Network
+    history: list[Epoch]
+    finished: bool
+    state: State | None
+
+
+TRIES = 10  # to read a model that another process is replacing
+
+# Far above what is ever trained; a forged weight that is larger may overflow, and answers then are NaN.
+LARGEST_WEIGHT = 1e10
+
+
+def read_folder(path: str | PathLike[str], *, to_train: bool = True) -> Stored:
+    """Read a model folder.
+
+    A model whose training is not finished has the best weights so far. The checkpoint of a finished model, which is
+    several times as large, is read only if it is ``to_train``. Everything is checked before it is used, and before
+    memory is allocated for it. If another process replaces the model meanwhile, the new one is read.
+    """
+    for _ in range(TRIES):
+        before = manifest_text(path)
+        try:
+            found = _read_checked(path, to_train)
+        except ModelError:
+            if manifest_text(path) == before:
+                raise
+        else:
+            if manifest_text(path) == before:
+                return found
+    raise ModelError(f"{path} is written to all the time: wait for the process that does so.")
+
+
+def _read_checked(path: str | PathLike[str], to_train: bool) -> Stored:
+    try:
+        return _read(Folder.open(path, to_train=to_train), to_train)
+    except ModelError:
+        raise
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ModelError(f"{path}: its config: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OverflowError, OSError) as error:
+        raise ModelError(f"{path} is not what it should be: {error}") from None
+
+
+def _read(folder: Folder, to_train: bool) -> Stored:
+    state: State | None = None
+    if folder.checkpoint is not None and (to_train or not folder.finished):
+        tensors, facts = read_tensors(folder.checkpoint)
+        if facts is None or facts.keys() != {"config", "state"}:
+            raise ModelError(f"{folder.checkpoint} is not a checkpoint of made.")
+        state = State.of(facts["state"], tensors)
+    if state is None or folder.finished:
+        config = _read_config(folder.json("config.json"))
+        tensors, _ = read_tensors(folder.file("model.safetensors"), config.shapes())
+        network = config.network()
+        network.load_state_dict(tensors)
+        history = _read_history(folder.file("history.jsonl"))
+    else:
+        config = _read_config((facts or {})["config"])
+        network, history = _network_of(config, state), state.history
+    if any(tensor.dtype != network.c.dtype for tensor in tensors.values() if tensor.ndim):
+        raise ModelError(f"{folder.path} has weights of another precision than its config.")
+    for name, weights in network.state_dict().items():
+        if weights.is_floating_point() and not bool((weights.abs() <= LARGEST_WEIGHT).all()):
+            raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}, which no training gives.")
+    network.eval()
+    return Stored(config, network, history, folder.finished, state)
+
+
+def _read_config(content: Any) -> Config:
+    config = Config.model_validate(content)
+    check_sizes(config.parameters, len(config.columns))
+    return config
+
+
+def _network_of(config: Config, state: State) -> Network:
+    """The network of an unfinished run, in the best weights so far."""
+    label = "best0" if state.finalists else "average" if "average.c" in state.tensors else "weights"
+    numbers = sum(tensor.numel() for name, tensor in state.tensors.items() if name.startswith("weights."))
+    if sum(math.prod(shape) for shape in config.shapes().values()) > 4 * numbers + 2**20:
+        raise ModelError("the checkpoint does not fit its config.")
+    network = config.network()
+    parameters = dict(network.named_parameters())
+    start = f"{label}."
+    weights = {name.removeprefix(start): each for name, each in state.tensors.items() if name.startswith(start)}
+    if {name: each.shape for name, each in weights.items()} != {name: each.shape for name, each in parameters.items()}:
+        raise ModelError("the checkpoint does not fit its config.")
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+    return network
+
+
+def history_lines(history: Sequence[Epoch]) -> bytes:
+    """A line of JSON for each epoch."""
+    return "".join(history_line(epoch) for epoch in history).encode()
+
+
+def history_line(epoch: Epoch) -> str:
+    """An epoch as a line of JSON; what is not known is null."""
+    facts = {"epoch" if name == "number" else name: value for name, value in dataclasses.asdict(epoch).items()}
+    return json.dumps({name: None if value != value else value for name, value in facts.items()}) + "\n"
+
+
+def _read_history(file: Path) -> list[Epoch]:
+    history = []
+    for line in file.read_text().splitlines():
+        facts = parse_object(line, str(file))
+        facts["number"] = facts.pop("epoch", None)
+        history.append(Epoch.of({name: math.nan if value is None else value for name, value in facts.items()}))
+    return history
+
+
+def checkpoint_name(state: State) -> str:
+    """The file of a state: the same update has the same state."""
+    return f"checkpoint-{state.update}.safetensors"
+
+
+def checkpoint_content(config: Config, state: State) -> tuple[str, Content]:
+    """The file of a state, by name and content."""
+    facts = {"config": config.model_dump(), "state": state.facts()}
+    return checkpoint_name(state), tensors_file(state.tensors, facts)
+
+
+def checkpoint(path: Path, config: Config, state: State) -> None:
+    """Make the folder hold this state, with its history, and nothing else that counts."""
+    name, content = checkpoint_content(config, state)
+    files: dict[str, Content] = {"history.jsonl": history_lines(state.history)}
+    if lists(path, name):
+        commit(path, files, finished=False, keep=[name])
+    else:
+        commit(path, {name: content} | files, finished=False)

@@ -1,0 +1,168 @@
+"""From a table and parameters to a run of training: schema, codes, validation rows, config, network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from made.errors import DataError, ModelError, ParameterError
+from made.hints import hint
+from made.model.config import Config, Data, data_digest, new_config, number_of_segments
+from made.model.folder import is_begun
+from made.model.memory_budget import check_memory
+from made.model.model import Model
+from made.model.run import Run, check_same, longer
+from made.network.limits import has_direct
+from made.queries.evidence import Evidence
+from made.tables.schema import Schema
+from made.tables.table import Table
+from made.training.config import TrainingConfig
+from made.training.trainer import Trainer
+
+__all__ = ["prepare", "training_config"]
+
+SPLIT = 4  # the stream of random numbers that draws the validation rows
+
+
+def prepare(
+    table: Table,
+    valid_table: Table | None,
+    parameters: Mapping[str, Any],
+    *,
+    seed: int | None = None,
+    target: str | None = None,
+    folder: Path | None = None,
+    overwrite: bool = False,
+) -> Run:
+    """A run of training that is ready to go.
+
+    Arguments:
+        table: the training rows.
+        valid_table: the validation rows. Default: a random ``validation_fraction`` of the training rows.
+        parameters: the parameters of :class:`made.MADE`.
+        seed: the seed. Default: that of the run in the folder, otherwise a random one.
+        target: the name of the column to predict.
+        folder: a folder for checkpoints; a run that it holds is resumed, with the same rows and parameters.
+        overwrite: start anew, even if the folder holds a run or a model.
+    """
+    together = table if valid_table is None else table.with_rows_of(valid_table)
+    try:
+        schema = Schema.infer(
+            together, parameters["columns"], missing=parameters["missing"], unseen=parameters["unseen"]
+        )
+    except DataError:
+        raise
+    except ValueError as error:
+        raise ParameterError(str(error), argument=getattr(error, "argument", None)) from None
+    codes = schema.encode(table, training=True)
+    valid = None if valid_table is None else schema.encode(valid_table, training=True)
+    resumed = folder is not None and not overwrite and is_begun(folder)
+    before = Model.load(folder, to_train=True) if folder is not None and resumed else None
+    if seed is None:
+        seed = int(np.random.randint(2**31 - 1)) if before is None else before.config.seed  # noqa: NPY002
+    if valid is None:
+        codes, valid = _split(codes, seed, parameters)
+    data = Data(rows=len(codes), valid_rows=0 if valid is None else len(valid), sha256=data_digest(codes, valid))
+    if before is not None and before.config.data == data:
+        schema = before.schema  # a later version may infer more from the same values
+    elif parameters["standardized"]:
+        schema = schema.standardized(codes)
+    try:
+        config = new_config(_stored(parameters, seed, schema), seed, schema, _container(table), data, target)
+    except ValueError as error:
+        raise ParameterError(str(error)) from None
+    template = table.template()
+    if folder is not None and before is not None:
+        check_same(before.config, config, folder)
+        if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
+            return Run(None, config, template, folder, replace(before, template=template))
+    check_memory(config)
+    return Run(_trainer(config, codes, valid, parameters, before, folder), config, template, folder, before)
+
+
+def training_config(config: Config) -> TrainingConfig:
+    """The training parameters, with ``"auto"`` replaced by numbers."""
+    names = set(TrainingConfig.__dataclass_fields__) - {"seed", "batch_size", "weight_decay", "segments"}
+    rows, batch, decay = config.data.rows, config.parameters["batch_size"], config.parameters["weight_decay"]
+    return TrainingConfig(
+        **{name: config.parameters[name] for name in names},
+        seed=config.seed,
+        # Small batches where rows are few, so that an epoch has some thirty updates at least.
+        batch_size=int(np.clip(rows // 30, 32, 500)) if batch == "auto" else batch,
+        weight_decay=min(0.3, 300 / rows) if decay == "auto" else float(decay),
+        segments=number_of_segments(config.connectivities, config.parameters["segments"]),
+    )
+
+
+def _trainer(
+    config: Config,
+    codes: NDArray[np.float64],
+    valid: NDArray[np.float64] | None,
+    parameters: Mapping[str, Any],
+    before: Model | None,
+    folder: Path | None,
+) -> Trainer:
+    state = None if before is None else before.state
+    network = config.network().to(parameters["device"])
+    try:
+        rows = Evidence.of(network, codes)
+        if parameters["bias"] == "independent" and state is None:
+            network.start_independent(rows.values, rows.observed)
+        return Trainer(network, rows, valid, training_config(config), state)
+    except DataError:
+        raise
+    except (ValueError, RuntimeError, TypeError) as error:
+        if state is None:
+            raise ParameterError(str(error), argument=getattr(error, "argument", None)) from None
+        raise ModelError(f"{folder}: training cannot be resumed from its checkpoint: {error}") from None
+
+
+def _split(
+    codes: NDArray[np.float64], seed: int, parameters: Mapping[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Training rows, and a random share of validation rows, at least one."""
+    fraction = parameters["validation_fraction"]
+    if fraction == 0 or (parameters["max_epochs"] == 0 and len(codes) < 2):
+        return codes, None
+    if len(codes) < 2:
+        raise DataError(
+            f"n_samples={len(codes)}, but at least 2 rows are needed, one of them for validation; or use "
+            f"{hint(validation_fraction=0)}."
+        )
+    count = min(max(1, round(fraction * len(codes))), len(codes) - 1)
+    order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, 0, SPLIT]).random_raw(len(codes)), kind="stable")
+    return codes[np.sort(order[count:])], codes[np.sort(order[:count])]
+
+
+def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema) -> dict[str, Any]:
+    """The parameters as config.json has them: JSON has no numbers as keys, so columns are given by name."""
+    stored = {name: _as_json(value) for name, value in parameters.items()}
+    names = {place: name for name, place in schema.dropped.items()}
+    rest = (d for d in range(len(schema.names) + len(names)) if d not in names)
+    names |= dict(zip(rest, schema.names, strict=True))
+    for name in ("columns", "missing"):
+        if isinstance(parameters[name], Mapping):
+            chosen = parameters[name].items()
+            stored[name] = _as_json({key if isinstance(key, str) else names[key]: each for key, each in chosen})
+    if parameters["direct"] == "auto":
+        stored["direct"] = has_direct(schema.columns.inputs, schema.columns.outputs)
+    return stored | {"random_state": seed}
+
+
+def _container(table: Table) -> str:
+    return table.given.implementation.value if table.container == "frame" else table.container
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_as_json(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
