@@ -22,7 +22,7 @@ from made.errors import Interrupted
 
 if TYPE_CHECKING:
     from made.baselines.protocol import Density
-    from made.compare.comparison import Result, Rows, Setting
+    from made.compare.result import BinaryRows, Result, Setting
 
 __all__ = ["compare"]
 
@@ -71,13 +71,14 @@ def compare(
     page = None if out is None and as_json else page_path("compare", out, data)
     systems, titles = _systems(models, seed)
 
-    from made.compare import comparison
+    from made.compare import evaluate
+    from made.compare.result import Setting
     from made.errors import Diverged
 
     (train_rows, valid_rows, test_rows), notes = _rows(data, valid, test, seed)
     for each in notes:
         note(f"Note: {each}", quiet)
-    setting = comparison.Setting(
+    setting = Setting(
         data=data,
         columns=train_rows.shape[1],
         train=len(train_rows),
@@ -93,11 +94,11 @@ def compare(
     try:
         with _progress(len(systems), shown=not (quiet or as_json)) as (begin, line):
 
-            def report(result: Result) -> None:
+            def done(result: Result) -> None:
                 results.append(result)
                 line(result)
 
-            comparison.compare(
+            evaluate.compare(
                 systems,
                 train_rows,
                 valid_rows,
@@ -106,7 +107,7 @@ def compare(
                 seed=seed,
                 titles=titles,
                 begin=begin,
-                report=report,
+                done=done,
             )
     except KeyboardInterrupt as interrupted:
         stopped = signal_of(interrupted)
@@ -139,7 +140,7 @@ def summary(results: Sequence[Result], setting: Setting, page: Path | None, fini
     """All that is known, for JSON."""
     from dataclasses import asdict
 
-    from made.compare.comparison import differences, overlaps, ranked, sentences
+    from made.compare.conclusions import differences, overlaps, ranked, sentences
 
     order = ranked(results)
     return {
@@ -160,8 +161,8 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from made.compare.comparison import decimals, ranked, sentences
-    from made.compare.page import duration, shown, speed
+    from made.compare.conclusions import decimals, ranked, sentences
+    from made.compare.page import duration, speed
 
     order = ranked(results)
     places = decimals([each.ci95 for each in order])
@@ -178,7 +179,7 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
             continue
         speeds = (speed(each.rows_per_second), speed(each.samples_per_second) or "none")
         seconds = duration(each.seconds) + ("*" if each.stopped else "")
-        nll = f"{shown(each, places)} ± {each.ci95:.{places}f}"
+        nll = f"{each.shown(places)} ± {each.ci95:.{places}f}"
         size = f"{each.parameters:,}" if each.parameters else "not known"
         table.add_row(cell(each.name), nll, each.known, seconds, *speeds, size)
     console = Console()
@@ -246,9 +247,9 @@ def _foreign(word: str, seed: int) -> Density:
     raise usage(f"'--models': {word} should have the methods fit and score_samples, or fit, log_prob and sample.")
 
 
-def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[list[Rows], list[str]]:
+def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[list[BinaryRows], list[str]]:
     """The rows of the three parts, and what the person should know about them."""
-    from made.compare import comparison
+    from made.compare.data import split, zeros_and_ones
 
     parts: dict[str, Any] = _own_parts(data) or {"train": read_rows(data, "train")[0]}
     for part, source in (("valid", valid), ("test", test)):
@@ -256,7 +257,7 @@ def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[li
             parts[part] = read_rows(source, part)[0]
     sources = {"train": data, "valid": valid or data, "test": test or data}
     called = {part: data if len(parts) == 1 else f"{sources[part]} ({part})" for part in parts}
-    coded, meanings = comparison.zeros_and_ones({called[part]: rows for part, rows in parts.items()})
+    coded, meanings = zeros_and_ones({called[part]: rows for part, rows in parts.items()})
     rows, notes = dict(zip(parts, coded, strict=True)), []
     if meanings:
         spelt = [f"{label}: {low} and {high}" for label, (low, high) in list(meanings.items())[:MOST_CODED]]
@@ -264,7 +265,7 @@ def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[li
         notes.append(f"coded as 0 and 1, in sorted order: {'; '.join(spelt)}{more}.")
     if missing := [part for part in ("valid", "test") if part not in rows]:
         every = rows["train"]
-        drawn = comparison.split(len(every), len(missing), seed)
+        drawn = split(len(every), len(missing), seed)
         rows |= {part: every[which] for part, which in zip(["train", *missing], drawn, strict=True)}
         words = {"valid": "to choose by (--valid names others)", "test": "to be asked about (--test names others)"}
         counts = " and ".join(f"{len(rows[part]):,} {words[part]}" for part in missing)
@@ -292,12 +293,11 @@ Begin = Callable[[str, float | None], None]
 @contextmanager
 def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], None]]]:
     """Told what begins and what is done: a line for that on standard error, and a clock, if that is a terminal."""
-    from made.compare.page import shown as number
 
     def line(result: Result) -> str:
         if result.error:
             return f"{result.name}: {result.error}"
-        text = f"{result.name}: NLL {number(result, 3)} ± {result.ci95:.3f}, {result.known}"
+        text = f"{result.name}: NLL {result.shown(3)} ± {result.ci95:.3f}, {result.known}"
         return f"{text}; trained for {result.seconds:.1f} s"
 
     if not shown or not sys.stderr.isatty():

@@ -16,7 +16,7 @@ def page_path(command: str, out: str | None, data: str) -> Path:
 
     A page of the same command is replaced, any other file refused.
     """
-    from made.pages.html import generator
+    from made.pages.render import generator
 
     stem = "standard-input" if data == "-" else re.sub(r"[^\w.-]+", "-", Path(data).stem)
     path = Path(f"{command}-{stem}.html" if out is None else out)

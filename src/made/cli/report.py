@@ -48,7 +48,7 @@ def report(
     The page is complete in itself. With --json, its numbers are printed.
     """
     page = None if out is None and as_json else page_path("report", out, data)
-    from made.report.numbers import measure
+    from made.report.measure import measure
 
     made = load(model, seed, quiet=quiet)
     table = known_columns(read_rows(data, "test")[0], made, quiet)

@@ -1,1 +1,1 @@
-"""HTML pages."""
+"""HTML pages: templates, text and SVG pictures that all pages share."""

@@ -1,4 +1,4 @@
-"""A report of a model: what it has learned of a table, beside the table itself.
+"""Reports: what a model has learned from a table, next to the table itself.
 
-`numbers` has what there is to know, of which `column`, `dependence` and `odd` are parts; `page` and `figures` show it.
+`measure` computes a `Report`, of which `column`, `dependence` and `odd` are parts; `page` and `figures` display it.
 """

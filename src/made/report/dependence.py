@@ -1,8 +1,8 @@
-"""How much the columns of a table have to do with each other, two by two, whatever their kinds.
+"""The association between each two columns of a table, whatever their kinds.
 
-Numbers are put into bins of equal shares, so that every column is one of a few values, and two columns are a table of
-counts. Its measure is Cramér's V with Bergsma's correction of its bias: 0 if the columns are independent, 1 if each
-is known from the other. Rows in which either is not observed are left out.
+Numbers are put into bins of equal frequency, so that two columns form a contingency table. Its association is
+Cramér's V with Bergsma's bias correction: 0 for independent columns, 1 if each determines the other. Rows in which
+either value is missing are ignored.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
-__all__ = ["Dependence", "Pair", "binned", "compare", "cramers_v"]
+__all__ = ["ColumnPair", "Dependence", "binned", "compare", "cramers_v"]
 
 Numbers: TypeAlias = NDArray[np.float64]
 
 BINS = 8
 MOST_VALUES = 12
 MOST_SHOWN = 40
-MOST_COLUMNS = 400  # of which all pairs are measured
+MOST_COLUMNS = 400  # whose pairs are measured
 ROWS_AT_A_TIME = 2000
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two columns, and how dependent they are in the rows and in samples."""
+class ColumnPair:
+    """Two columns, and the association between them in the rows and in samples."""
 
     first: str
     second: str
@@ -36,16 +37,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Dependence:
-    """All pairs of columns.
+    """The association between all pairs of columns.
 
     Attributes:
-        columns: the names of those that are shown, the most dependent ones if there are many.
-        real, sampled: the measure, a row and a column for each of them; NaN where it has no meaning.
-        measured: of how many columns all pairs were measured.
-        pairs: how many those are, of a measure in both.
-        difference: the mean of their absolute differences.
-        strongest: the pairs that are most dependent in the rows.
-        farthest: the pairs whose samples differ most from the rows.
+        columns: names of the columns shown; of many columns, those with the strongest associations.
+        real, sampled: the associations between them; NaN where undefined. Shape: (columns, columns).
+        measured: number of columns whose pairs were measured.
+        pairs: number of pairs with an association in rows and samples.
+        difference: mean absolute difference between samples and rows over these pairs.
+        strongest: the pairs with the strongest association in the rows.
+        farthest: the pairs with the largest difference between samples and rows.
     """
 
     columns: tuple[str, ...]
@@ -54,12 +55,21 @@ class Dependence:
     measured: int
     pairs: int
     difference: float
-    strongest: tuple[Pair, ...]
-    farthest: tuple[Pair, ...]
+    strongest: tuple[ColumnPair, ...]
+    farthest: tuple[ColumnPair, ...]
+
+    def sentence(self) -> str:
+        """A conclusion in words; there has to be a pair."""
+        far = self.farthest[0]
+        over = f" on average over {self.pairs:,} pairs, most for" if self.pairs > 1 else " for"
+        return (
+            f"The association between two columns is off by {self.difference:.3f}{over} {far.first} and {far.second}: "
+            f"{far.real:.2f} in the rows, {far.sampled:.2f} in samples."
+        )
 
 
 def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.intp], most: int = 8) -> Dependence:
-    """The dependence of columns that are coded by :func:`binned`. Shapes: (rows, columns), not the same rows."""
+    """Compare rows and samples, both coded by :func:`binned`. Shapes: (rows, columns) and (samples, columns)."""
     chosen = np.arange(len(names))
     if len(names) > MOST_COLUMNS:
         spread = np.array([_entropy(column) for column in real.T])
@@ -70,10 +80,10 @@ def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.
     known = ~np.isnan(values[0]) & ~np.isnan(values[1])
     gaps = np.where(known, np.abs(values[0] - values[1]), -1.0)
 
-    def pairs(weight: Numbers) -> tuple[Pair, ...]:
+    def pairs(weight: Numbers) -> tuple[ColumnPair, ...]:
         order = np.argsort(-weight, kind="stable")[:most].tolist()
         return tuple(
-            Pair(names[chosen[first[p]]], names[chosen[second[p]]], float(values[0][p]), float(values[1][p]))
+            ColumnPair(names[chosen[first[p]]], names[chosen[second[p]]], float(values[0][p]), float(values[1][p]))
             for p in order
             if known[p]
         )
@@ -95,7 +105,7 @@ def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.
 
 
 def binned(real: Numbers, sampled: Numbers, *, discrete: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """A column as few values, the same for rows and samples; -1 is what was not observed.
+    """The values of a column in bins, the same for rows and samples; -1 for a missing value.
 
     Example:
         >>> binned(np.array([5.0, 1.0, np.nan, 1.0]), np.array([0.0, 3.0, 9.0]), discrete=False)
@@ -121,20 +131,20 @@ def binned(real: Numbers, sampled: Numbers, *, discrete: bool) -> tuple[NDArray[
 
 
 def _edges(seen: Numbers) -> Numbers:
-    """Between bins of equal shares; a number that has such a share itself, as 0 often has, has a bin for itself."""
+    """The inner edges of bins of equal frequency; a number more frequent than a bin, often 0, gets its own."""
     values, counts = np.unique(seen, return_counts=True)
     alone = values[counts * BINS > len(seen)]
     rest = seen[~np.isin(seen, alone)]
     bins = max(BINS - len(alone), 2)
-    # An edge is a number that is there: one between two may be too large for a float.
+    # An edge is an observed number: the middle of two may overflow.
     shares = np.quantile(rest, np.arange(1, bins) / bins, method="higher") if len(rest) else rest
-    with np.errstate(over="ignore"):  # what comes after the largest float is no edge
+    with np.errstate(over="ignore"):  # infinity, after the largest float, is dropped below
         edges = np.unique(np.concatenate([shares, alone, np.nextafter(alone, np.inf)]))
     return np.asarray(edges[(edges > values[0]) & (edges <= values[-1])], dtype=np.float64)
 
 
 def cramers_v(codes: NDArray[np.intp]) -> Numbers:
-    """Cramér's V of all pairs of columns, bias corrected; NaN if either has but one value. Shape: (columns, columns).
+    """Bias-corrected Cramér's V of all pairs of columns; NaN if either is constant. Shape: (columns, columns).
 
     Example:
         >>> rows = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]] * 25)
@@ -145,7 +155,7 @@ def cramers_v(codes: NDArray[np.intp]) -> Numbers:
     values = int(codes.max(initial=0)) + 1
     counts = np.zeros((columns * values, columns * values), dtype=np.float32)
     for begin in range(0, rows, ROWS_AT_A_TIME):
-        # All tables of counts at once: the product of zeros and ones, one for each value of each column.
+        # All contingency tables in one product of one-hot codes.
         ones = codes[begin : begin + ROWS_AT_A_TIME, :, None] == np.arange(values)
         flat = ones.reshape(len(ones), -1).astype(np.float32)
         counts += flat.T @ flat
@@ -157,7 +167,7 @@ def cramers_v(codes: NDArray[np.intp]) -> Numbers:
 
 
 def _cramers_v(tables: Numbers) -> Numbers:
-    """Of tables of counts. Shapes: (tables, values, values) to (tables,)."""
+    """Cramér's V of contingency tables. Shapes: (tables, values, values) to (tables,)."""
     total = tables.sum(axis=(1, 2))
     across, down = tables.sum(axis=2), tables.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -172,6 +182,5 @@ def _cramers_v(tables: Numbers) -> Numbers:
 
 
 def _entropy(codes: NDArray[np.intp]) -> float:
-    counts = np.bincount(codes[codes >= 0])
-    shares = counts[counts > 0] / max(counts.sum(), 1)
-    return float(-(shares * np.log(shares)).sum())
+    counts = np.bincount(codes[codes >= 0], minlength=1)
+    return float(stats.entropy(counts)) if counts.any() else 0.0

@@ -1,26 +1,23 @@
-"""The rows that the model finds oddest, and the entries that make them so."""
+"""The least likely rows, and the entries responsible."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from made.errors import QuestionError
-from made.report.rows import arrow, codes, take, with_holes
-
-if TYPE_CHECKING:
-    from made.estimator import MADE
+from made.report.rows import Model, arrow, codes, take, with_holes
 
 __all__ = ["OddRow", "Reason", "oddest"]
 
 Numbers: TypeAlias = NDArray[np.float64]
 
 REASONS = 4
-REFERENCE = 2000  # rows by which it is known what is usual in a column
+REFERENCE = 2000  # rows that give the median surprise of a column
 
 
 @dataclass(frozen=True)
@@ -28,11 +25,11 @@ class Reason:
     """An entry that makes its row odd.
 
     Attributes:
-        column, value: which entry.
-        surprise: -log p of it given columns before it, in nats, the mean over masks.
-        usual: the median of that over rows. Of numbers it depends on their unit, and only what is above it is odd.
-        probability: of the value given all other columns, if it is one of a list.
-        likeliest: the most likely value given all other columns, if the model can say.
+        column, value: the entry.
+        surprise: -log p of the entry given the columns before it, in nats, averaged over masks.
+        usual: the median surprise of the column. That of a number depends on its unit, so only the excess is odd.
+        probability: of the value given all other columns; None for a number.
+        likeliest: the most likely value given all other columns, if the model can compute it.
     """
 
     column: str
@@ -45,7 +42,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class OddRow:
-    """A row, counted from 0, how likely it is, and why it is no likelier; the values of all that is observed of it."""
+    """A row, counted from 0: its log-likelihood, the entries responsible for it, and all observed values."""
 
     row: int
     log_prob: float
@@ -54,14 +51,14 @@ class OddRow:
 
 
 def oddest(
-    model: MADE,
+    model: Model,
     rows: pa.Table,
     log_prob: Numbers,
     numbers: NDArray[np.intp],
     top: int,
     random: np.random.Generator,
 ) -> tuple[OddRow, ...]:
-    """The least likely rows first; ``numbers`` are those by which they are known."""
+    """The least likely rows, in order; ``numbers`` are the row numbers to report."""
     places = np.argsort(log_prob, kind="stable")[:top]
     others = np.sort(random.permutation(len(log_prob))[:REFERENCE])
     usual = _usual(_surprise(model, take(rows, others)))
@@ -84,21 +81,21 @@ def oddest(
     return tuple(found)
 
 
-def _surprise(model: MADE, rows: pa.Table) -> Numbers:
+def _surprise(model: Model, rows: pa.Table) -> Numbers:
     answer = arrow(model.surprise(rows), rows.column_names, named=True)
     return np.stack([np.asarray(column.to_numpy(), dtype=np.float64) for column in answer.columns], axis=1)
 
 
 def _usual(surprise: Numbers) -> Numbers:
-    """The median of what is observed; 0 of a column that is nowhere."""
+    """The median surprise of each column, 0 if no value is observed."""
     empty = np.isnan(surprise).all(axis=0)
     return np.asarray(np.nanmedian(np.where(empty, 0.0, surprise), axis=0), dtype=np.float64)
 
 
 def _expected(
-    model: MADE, rows: pa.Table, entries: list[tuple[int, int]]
+    model: Model, rows: pa.Table, entries: list[tuple[int, int]]
 ) -> dict[tuple[int, int], tuple[float | None, Any]]:
-    """The probability of an entry and the value that is most likely instead, given the rest of its row."""
+    """The probability of each entry, and the most likely value there, given the rest of its row."""
     expected: dict[tuple[int, int], tuple[float | None, Any]] = dict.fromkeys(entries, (None, None))
     fields = model.model_.schema.fields
     listed = [(i, d) for i, d in entries if fields[d].kind != "numeric"]
@@ -109,7 +106,7 @@ def _expected(
             probabilities = model.predict_proba(some, target=d)
             own, labels = fields[d].places(codes(model, some)[:, d]).astype(np.intp), fields[d].labels()
             for place, i in enumerate(chosen):
-                # A value that training never saw has no column.
+                # A value that was not in the training rows has no class.
                 probability = float(probabilities[place, own[place]]) if own[place] < len(labels) else None
                 expected[i, d] = probability, labels[int(probabilities[place].argmax())]
         others = [entry for entry in entries if entry not in set(listed)]
@@ -122,5 +119,5 @@ def _expected(
             for place, (i, d) in enumerate(others):
                 expected[i, d] = None, filled.column(d)[place].as_py()
     except QuestionError:
-        pass  # a model of a list of masks answers only what its orderings allow
+        pass  # a model with a finite list of masks answers only what its orderings allow
     return expected

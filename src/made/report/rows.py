@@ -1,9 +1,9 @@
-"""Rows as one kind of table, whatever they came as: a pyarrow table in the model's order of columns."""
+"""Rows of any type as a pyarrow table with the model's columns in order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from made.errors import DataError
+from made.estimator import MADE
 from made.tables.table import Table
 
-if TYPE_CHECKING:
-    from made.estimator import MADE
+__all__ = ["Model", "arrow", "codes", "infinite", "is_date", "numbers", "take", "with_holes"]
 
-__all__ = ["arrow", "codes", "infinite", "is_date", "numbers", "take", "with_holes"]
+Model: TypeAlias = MADE
 
 
 def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
-    """A frame, a tensor or an array as a table with columns of these names; ``named``: found by name, if it has any."""
+    """A data frame, tensor or array as a table with these columns, matched by name if ``named``, else by position."""
     frame = nw.from_native(rows, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         table = frame.to_arrow()
@@ -34,7 +34,7 @@ def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
         try:
             arrays = [pa.array(each.tolist() if each.dtype == object else each, from_pandas=True) for each in matrix.T]
         except pa.ArrowException as error:
-            raise DataError(f"the rows have values that are not of one kind: {error}") from None
+            raise DataError(f"the rows have values of mixed types: {error}") from None
         table = pa.Table.from_arrays(arrays, [str(d) for d in range(len(arrays))])
     if table.num_columns != len(names):
         raise DataError(f"the table has {table.num_columns} columns, but the model has {len(names)}.")
@@ -42,18 +42,18 @@ def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
     return pa.Table.from_arrays(columns, names=list(names))
 
 
-def codes(model: MADE, rows: pa.Table) -> NDArray[np.float64]:
-    """The rows as the model takes them, NaN where nothing is observed. Shape: (rows, columns)."""
+def codes(model: Model, rows: pa.Table) -> NDArray[np.float64]:
+    """The codes of rows, NaN for a missing value. Shape: (rows, columns)."""
     return model.model_.schema.encode(Table.of(rows))
 
 
 def take(rows: pa.Table, which: NDArray[np.intp]) -> pa.Table:
-    """Some rows."""
+    """The rows with these indices."""
     return rows.take(pa.array(which))
 
 
 def with_holes(rows: pa.Table, where: NDArray[np.bool_]) -> pa.Table:
-    """The same with nothing observed where it says so. Shape of ``where``: (rows, columns)."""
+    """The rows with missing values where ``where`` says so. Shape of ``where``: (rows, columns)."""
     for d in np.flatnonzero(where.any(axis=0)).tolist():
         kind = rows.schema.field(d).type
         column = pc.if_else(pa.array(where[:, d]), pa.scalar(None, kind), rows.column(d))
@@ -62,7 +62,7 @@ def with_holes(rows: pa.Table, where: NDArray[np.bool_]) -> pa.Table:
 
 
 def infinite(rows: pa.Table) -> NDArray[np.bool_]:
-    """Where the rows have numbers too large for a float. Shape: (rows, columns)."""
+    """Where the rows have infinite numbers. Shape: (rows, columns)."""
     where = np.zeros((rows.num_rows, rows.num_columns), dtype=np.bool_)
     for d, column in enumerate(rows.columns):
         if pa.types.is_floating(column.type):
@@ -71,15 +71,15 @@ def infinite(rows: pa.Table) -> NDArray[np.bool_]:
 
 
 def is_date(kind: pa.DataType) -> bool:
-    """Whether values are days or moments."""
+    """Whether values are dates or timestamps."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """A column of numbers as float64, NaN where nothing is observed; a day or a moment is in seconds since 1970."""
+    """A numeric column as float64, NaN for a missing value; dates and timestamps in seconds since 1970."""
     kind = column.type
     if is_date(kind):
-        # Not finer: nanoseconds reach no further than the year 2262.
+        # Nanoseconds would overflow in the year 2262.
         column, unit = pc.cast(column, pa.timestamp("ms"), safe=False).cast(pa.int64()), 1e-3
     elif pa.types.is_time(kind) or pa.types.is_duration(kind):
         unit = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit]

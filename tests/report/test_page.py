@@ -1,44 +1,20 @@
-"""The page of a report: what a parser and a real browser make of it, and the command that writes it."""
+"""The page of a report: what a parser and a real browser make of it."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import re
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pytest
 
-from browser import animals, browse, fitted, in_a_browser, parsed
-from command import run
-from made import MADE
-from made.report import figures
-from made.report.column import Bars, Histogram
-from made.report.numbers import Report, measure
+from browser import browse, fitted, in_a_browser, parsed
+from made.report.measure import measure
 from made.report.page import page
 from made.report.rows import with_holes
 
 SECTIONS = {"columns", "shares", "dependence", "likelihood", "odd", "model"}
-
-
-@pytest.fixture(scope="module")
-def table() -> pa.Table:
-    return animals()
-
-
-@pytest.fixture(scope="module")
-def model(table) -> MADE:
-    return fitted(table)
-
-
-@pytest.fixture(scope="module")
-def report(model, table) -> Report:
-    return measure(model, table, name="animals", data="table.csv", top=3)
 
 
 def test_a_page_has_everything_and_every_element_is_closed(report) -> None:
@@ -93,16 +69,16 @@ def test_odd_tables_have_a_page(rows) -> None:
     json.dumps(found.facts(), default=str)
 
 
-def test_three_hundred_columns_have_a_page() -> None:
-    matrix = np.random.default_rng(0).normal(size=(60, 300)).cumsum(axis=1)
+def test_many_columns_have_a_page() -> None:
+    matrix = np.random.default_rng(0).normal(size=(60, 70)).cumsum(axis=1)
     found = measure(fitted(matrix, max_epochs=1), matrix)
     content = page(found)
     checker = parsed(content)
-    assert len(found.columns) == 300
+    assert len(found.columns) == 70
     assert len(found.dependence.columns) == 40
-    assert checker.text.count("numeric") >= 300
-    assert "the 60 are shown whose samples are farthest" in checker.text
-    assert "Of 300 columns, the 40 most dependent ones are shown" in checker.text
+    assert checker.text.count("numeric") >= 70
+    assert "The 60 of 70 columns with the largest distance" in checker.text
+    assert "the 40 of 70 columns with the strongest associations" in checker.text
     assert len(content) < 1_000_000
 
 
@@ -119,10 +95,10 @@ def test_a_column_of_holes_has_only_samples(model, table) -> None:
         assert each.shares.real == ()
         assert sum(each.shares.sampled) == pytest.approx(1)
         assert not each.differs
-    assert "Nothing is observed of kind, weight" in found.notes[-1]
+    assert "No value is observed of kind, weight" in found.notes[-1]
     assert parsed(page(found)).text.count("only samples are shown") == 3
     nothing = with_holes(table, np.ones((300, 5), dtype=bool))
-    assert "Nothing is observed in these rows." in parsed(page(measure(model, nothing))).text
+    assert "No value is observed in these rows." in parsed(page(measure(model, nothing))).text
 
 
 def test_a_single_row_and_a_model_that_is_not_trained(table) -> None:
@@ -138,82 +114,6 @@ def test_a_model_of_a_list_of_masks_has_a_page(table) -> None:
     found = measure(fitted(rows, masks=3), rows)
     assert found.training.masks == 3
     parsed(page(found))
-
-
-def test_pictures_say_what_they_show() -> None:
-    drawn = figures.histogram(Histogram((0, 1, 2), (0.25, 0.75), (0.5, 0.5), above=True), "x")
-    assert "<title>0 to 1: real 25 %, sampled 50 %</title>" in drawn
-    assert "<title>from 1: real 75 %, sampled 50 %</title>" in drawn
-    drawn = figures.bars(Bars(("a", "b"), (0.25, 0.75), ()), "x")
-    assert drawn.count("<rect") == 2
-    assert "75 %" in drawn
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory, model, table):
-    path = tmp_path_factory.mktemp("report")
-    pyarrow.csv.write_csv(table, path / "animals.csv")
-    model.save(path / "model")
-    return path
-
-
-def test_the_command_writes_a_page_and_says_what_it_found(home, tmp_path, monkeypatch) -> None:
-    out = tmp_path / "page.html"
-    result = run("report", home / "model", home / "animals.csv", "--out", out, "--top", 2)
-    assert "The rows have an NLL of" in result.stdout
-    assert f"The page is {out}." in result.stderr
-    checker = parsed(out.read_text())
-    assert checker.text.count("All that is observed") == 2
-    assert os.listdir(tmp_path) == ["page.html"]
-    run("report", home / "model", home / "animals.csv", "--out", out, "--seed", 3)  # ours, and may be replaced
-    assert "seed 3" in parsed(out.read_text()).text
-    monkeypatch.chdir(tmp_path)
-    assert run("report", home / "model", home / "animals.csv", "--quiet").stderr == ""
-    assert (tmp_path / "report-animals.html").exists()
-
-
-def test_json_is_the_numbers_and_nothing_else(home, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = run("report", home / "model", home / "animals.csv", "--json", "--rows", 100, "--samples", 30)
-    facts = json.loads(result.stdout)
-    assert os.listdir(tmp_path) == []
-    assert facts["page"] is None
-    assert (facts["rows"], facts["rows_in_data"], facts["samples"]) == (100, 300, 30)
-    assert facts["likelihood"].keys() >= {"nll", "ci95", "sampled_nll", "log_prob"}
-    assert [each["name"] for each in facts["columns"]] == ["kind", "weight", "legs", "debt", "fed"]
-    assert facts["columns"][0]["shares"].keys() == {"labels", "real", "sampled", "rest"}
-    assert len(facts["odd"]) == 10
-    assert facts["conclusions"]
-    facts = json.loads(run("report", home / "model", home / "animals.csv", "--json", "--out", "p.html").stdout)
-    assert facts["page"] == "p.html"
-    assert (tmp_path / "p.html").exists()
-
-
-def test_what_is_wrong_is_said_before_anything_is_done(home, tmp_path) -> None:
-    own = tmp_path / "mine.html"
-    own.write_text("<p>my own page</p>")
-    model, data = home / "model", home / "animals.csv"
-    assert "is not a page of `made report`" in run("report", model, data, "--out", own, code=2).stderr
-    assert own.read_text() == "<p>my own page</p>"
-    assert "should end in .html" in run("report", model, data, "--out", tmp_path / "x.pdf", code=2).stderr
-    assert "cannot write" in run("report", model, data, "--out", own / "x.html", code=3).stderr
-    out = tmp_path / "new.html"
-    assert "does not exist" in run("report", model, tmp_path / "no.csv", "--out", out, code=3).stderr
-    (tmp_path / "other.csv").write_text("kind,weight\ncat,1.5\n")
-    assert "no column 'legs'" in run("report", model, tmp_path / "other.csv", "--out", out, code=3).stderr
-    assert run("report", tmp_path, data, "--out", out, code=4).stderr
-    assert not out.exists()
-
-
-def test_help_needs_no_torch() -> None:
-    code = (
-        "import sys\nfrom made.cli import main\ntry: main()\n"
-        "finally: assert not {'torch', 'sklearn', 'pyarrow', 'pydantic', 'numpy'} & set(sys.modules)"
-    )
-    result = subprocess.run([sys.executable, "-c", code, "report", "--help"], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    options = {"--out", "--samples", "--rows", "--top", "--seed", "--json", "--quiet"}
-    assert options <= set(re.findall(r"--[a-z]+", result.stdout))
 
 
 @in_a_browser

@@ -1,0 +1,134 @@
+"""The numbers of a report, and conclusions from them in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from made.report.column import Column, Histogram
+from made.report.dependence import Dependence
+from made.report.odd import OddRow
+
+__all__ = ["Likelihood", "Report", "Training"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the model was trained.
+
+    Attributes:
+        rows, valid_rows: number of training and validation rows.
+        epochs: number, training NLL and validation NLL of each epoch.
+        best_epoch, valid_nll: of the weights that were kept.
+        finished: whether training is complete.
+        parameters: number of weights and biases.
+        masks: number of masks that an answer averages.
+        settings: the parameters of the estimator.
+    """
+
+    rows: int
+    valid_rows: int
+    epochs: tuple[tuple[int, float, float], ...]
+    best_epoch: int | None
+    valid_nll: float | None
+    finished: bool
+    parameters: int
+    masks: int
+    settings: dict[str, Any]
+
+    def sentence(self) -> str:
+        """A conclusion in words."""
+        if not self.epochs:
+            return "The model is not trained: it has its initial weights."
+        if not self.finished:
+            return "Training is not finished: these are the best weights so far."
+        if self.best_epoch is None:
+            return f"The model was trained for {len(self.epochs)} epochs, without validation rows."
+        last = self.epochs[-1][0]
+        text = f"The best epoch is {self.best_epoch} of {self.epochs[0][0]} to {last}"
+        if len(self.epochs) >= self.settings.get("max_epochs", 0) and last - self.best_epoch <= max(2, last // 20):
+            return f"{text}: training ended while it was still improving; more epochs may help."
+        return f"{text}."
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Mean NLL of rows and of samples in nats, half-widths of their 95 % intervals, and the distributions of log p.
+
+    Samples get the missing values of rows before they are scored; otherwise the two would not be comparable.
+    """
+
+    nll: float
+    ci95: float
+    sampled_nll: float
+    sampled_ci95: float
+    log_prob: Histogram
+
+    def sentence(self) -> str:
+        """A conclusion in words."""
+        interval = "" if math.isnan(self.ci95) else f" ± {self.ci95:.2f} (95 % interval)"
+        text = f"The rows have an NLL of {self.nll:.2f}{interval} nats, samples from the model {self.sampled_nll:.2f}"
+        gap, room = self.nll - self.sampled_nll, math.hypot(self.ci95, self.sampled_ci95)
+        if math.isnan(room):
+            return f"{text}."
+        if abs(gap) <= room:
+            return f"{text}: the rows look like samples from the model."
+        if gap > 0:
+            return f"{text}: the rows are less likely, so they have structure that the model has not learned."
+        return f"{text}: the rows are more likely, so the model is broader than the data, or has memorized these rows."
+
+
+@dataclass(frozen=True)
+class Report:
+    """A model compared with the rows of a table.
+
+    Attributes:
+        made: version of this package.
+        model, data: their names.
+        seed: of all random draws.
+        rows: number of rows used, out of ``rows_in_data``.
+        samples: number of samples.
+        notes: remarks about the rows.
+    """
+
+    made: str
+    model: str
+    data: str
+    seed: int
+    rows: int
+    rows_in_data: int
+    samples: int
+    notes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    dependence: Dependence
+    likelihood: Likelihood
+    training: Training
+    odd: tuple[OddRow, ...]
+
+    def facts(self) -> dict[str, Any]:
+        """All numbers, for JSON."""
+        return {**asdict(self), "unit": "nats", "conclusions": self.sentences()}
+
+    def sentences(self) -> list[str]:
+        """The conclusions in words."""
+        return [
+            self.likelihood.sentence(),
+            self._columns(),
+            *([self.dependence.sentence()] if self.dependence.pairs else []),
+            self.training.sentence(),
+        ]
+
+    def _columns(self) -> str:
+        known = [each for each in self.columns if each.distance is not None]
+        if not known:
+            return "No value is observed in these rows."
+        differ = [each for each in known if each.differs]
+        if not differ:
+            return "In no column do samples differ from the rows by more than chance."
+        far = max(differ, key=lambda each: each.distance or 0.0)
+        count = f"{len(differ)} of {len(known)} columns" if len(known) > 1 else "the only column"
+        return (
+            f"In {count}, samples differ from the rows by more than chance, most in {far.name}: distance "
+            f"{far.distance:.3f}, threshold {far.chance:.3f}."
+        )

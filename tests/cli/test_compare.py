@@ -1,0 +1,253 @@
+"""The command `made compare`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import made.baselines
+from made.baselines import SYSTEMS, System
+from made.cli import app
+from made.compare.result import Result
+from systems import ROWS, Coins, Fails, Guess, Interrupted, named
+
+
+@pytest.fixture
+def registry(monkeypatch, tmp_path):
+    """Fakes in place of the systems, in a folder with a person's files."""
+    fakes = {
+        "coins": System("independent <coins>", lambda seed: Coins()),
+        "guess": System("a guess", lambda seed: Guess()),
+        "fails": System("one that fails", lambda seed: Fails()),
+    }
+    monkeypatch.setattr(made.baselines, "SYSTEMS", fakes)
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).integers(0, 2, (60, 3))
+    lines = [f"{'yes' if a else 'no'},{'True' if b else 'False'},{c}" for a, b, c in rows]
+    (tmp_path / "mine.csv").write_text("smoker,tall,old\n" + "\n".join(lines) + "\n")
+    np.save(tmp_path / "mine.npy", rows.astype(np.uint8))
+    return tmp_path
+
+
+def run(*arguments, code: int = 0):
+    result = CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    if isinstance(result.exception, Exception) and code != 1:
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_help_needs_no_torch_and_names_every_system() -> None:
+    code = (
+        "import sys\nfrom made.cli import main\ntry: main()\n"
+        "finally: assert not {'torch', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code, "compare", "--help"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert set(re.findall(r"--[a-z]+", result.stdout)) >= {
+        *("--models", "--budget", "--valid", "--test", "--out", "--seed", "--json", "--quiet")
+    }
+    assert ", ".join(SYSTEMS) in " ".join(result.stdout.split())
+
+
+def test_a_persons_table_of_yes_and_no_is_compared(registry) -> None:
+    result = run("mine.csv", "--models", "guess, coins")
+    assert "coded as 0 and 1, in sorted order: column 0 ('smoker'): no and yes" in result.stderr
+    assert "of the 60 rows of mine.csv, 6 to choose by" in result.stderr
+    assert "6 to be asked about" in result.stderr
+    assert "with seed 0" in result.stderr
+    assert re.search(r"coins: NLL \d.\d+ ± \d.\d+, exact; trained for", result.stderr)
+    assert "estimate (s.e. 0.02)" in result.stdout
+    assert re.search(r"≈ \d\.\d+ ± \d\.\d+", result.stdout)
+    assert "≈ an estimate" in result.stdout
+    assert "Best: coins" in result.stdout
+    assert "Not told apart from the best" in result.stdout
+    assert "Overlapping 95 % intervals: coins with guess." in result.stdout
+    assert "only 6 test rows" in result.stdout
+    text = (registry / "compare-mine.html").read_text()
+    assert "independent &lt;coins&gt;" in text
+    assert "column 0 (&#39;smoker&#39;): no and yes" in text
+    run("mine.csv", "--models", "coins", "--quiet")  # a page of its own is replaced
+    assert "guess" not in (registry / "compare-mine.html").read_text()
+
+
+def test_json_is_all_there_is(registry) -> None:
+    result = run("mine.csv", "--json", "--out", "pages", "--seed", 1, "--budget", 2)
+    facts = json.loads(result.stdout)
+    assert [each["name"] for each in facts["models"]] == ["coins", "guess", "fails"]
+    coins, guess, fails = facts["models"]
+    assert (coins["kind"], coins["standard_error"], coins["direction"]) == ("exact", 0, None)
+    assert (guess["kind"], guess["standard_error"]) == ("estimate", 0.02)
+    assert fails["nll"] is None
+    assert fails["error"] == "RuntimeError: the dog ate it"
+    assert coins.keys() >= {"nll", "ci95", "seconds", "rows_per_second", "samples_per_second", "parameters", "stopped"}
+    assert facts["best"] == "coins"
+    assert facts["finished"] is True
+    assert facts["overlaps"] == [["coins", "guess"]]
+    (difference,) = facts["differences"]
+    assert difference["nll"] == pytest.approx(0.01)
+    assert difference["ci95"] == pytest.approx(1.96 * 0.02)
+    assert difference["verdict"] == "not told apart"
+    assert (facts["columns"], facts["train"], facts["valid"], facts["test"]) == (3, 48, 6, 6)
+    assert (facts["seed"], facts["budget"], facts["data"]) == (1, 120, "mine.csv")
+    assert facts["page"] == "pages/compare.html"
+    assert (registry / "pages" / "compare.html").exists()
+    assert "trained for" not in result.stderr
+
+
+def test_other_files_bring_their_own_rows(registry) -> None:
+    facts = json.loads(run("mine.csv", "--json", "--models", "coins", "--test", "mine.csv").stdout)
+    assert (facts["train"], facts["valid"], facts["test"]) == (54, 6, 60)
+    facts = json.loads(
+        run("mine.csv", "--json", "--models", "coins", "--test", "mine.csv", "--valid", "mine.csv").stdout
+    )
+    assert (facts["train"], facts["valid"], facts["test"]) == (60, 60, 60)
+    facts = json.loads(run("mine.npy", "--json", "--models", "coins").stdout)
+    assert (facts["train"], facts["valid"], facts["test"]) == (48, 6, 6)
+    assert not [each for each in facts["notes"] if "coded" in each]
+    np.savez(registry / "parts.npz", train=ROWS, valid=ROWS[:9], test=ROWS[:7])
+    facts = json.loads(run("parts.npz", "--json", "--models", "coins").stdout)
+    assert (facts["train"], facts["valid"], facts["test"], facts["notes"]) == (40, 9, 7, [])
+    facts = json.loads(run("digits", "--json", "--models", "coins").stdout)
+    assert (facts["train"], facts["valid"], facts["test"], facts["columns"]) == (1197, 300, 300, 64)
+    facts = json.loads(run("digits:test", "--json", "--models", "coins").stdout)
+    assert (facts["train"], facts["valid"], facts["test"]) == (240, 30, 30)
+    assert facts["page"] is None
+    run("digits:test", "--models", "coins", "--quiet")
+    assert {path.name for path in registry.glob("*.html")} == {"compare-digits-test.html"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["mine.csv", "--models", "coins,oracle"], 2, "there is no 'oracle'; the names are coins, guess, fails"),
+        (["mine.csv", "--models", " , "], 2, "--models"),
+        (["mine.csv", "--models", "nothing.here:Model"], 2, "ModuleNotFoundError"),
+        (["mine.csv", "--models", "collections:Nothing"], 2, "AttributeError"),
+        (["mine.csv", "--models", "collections:Counter"], 2, "should have the methods fit and score_samples"),
+        (["mine.csv", "--budget", "-1"], 2, "--budget"),
+        (["mine.csv", "--budget", "nan"], 2, "--budget"),
+        (["mine.csv", "--seed", "-1"], 2, "--seed"),
+        (["mine.csv", "--out", "thesis.html"], 2, "is not a page of `made compare`"),
+        (["mine.csv", "--out", "mine.csv"], 2, "--out"),
+        (["mine.csv", "--test", "absent.csv"], 3, "does not exist"),
+        (["nothing"], 3, "neither a file nor a named set"),
+        (["holes.csv"], 3, "holes.csv, row 1 (counted from 0), column 1 ('tall'): a missing value"),
+        (["pets.csv"], 3, "column 0 ('pet') has 3 values ('cat', 'dog', 'fish'), but only columns with two values"),
+        (["ages.csv"], 3, "column 1 ('age') has 30 values (0, 1, 2, ...)"),
+        (["one.csv"], 3, "1 row is too few"),
+        (["empty.csv"], 3, "no rows"),
+        (["mine.csv", "--test", "one.csv"], 3, "the same columns"),
+        (["mine.csv", "--models", "fails"], 5, "none of the models has a number"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(registry, arguments, code, reason) -> None:
+    (registry / "holes.csv").write_text("smoker,tall\nyes,1\nno,\n" + "yes,0\n" * 30)
+    (registry / "pets.csv").write_text("pet,tall\n" + "cat,1\ndog,0\nfish,1\n" * 10)
+    (registry / "ages.csv").write_text("tall,age\n" + "".join(f"1,{age}\n" for age in range(30)))
+    (registry / "one.csv").write_text("a,b\n0,1\n")
+    (registry / "empty.csv").write_text("")
+    (registry / "thesis.html").write_text("<p>years of work</p>")
+    before = {path.name for path in registry.iterdir()}
+    result = run(*arguments, code=code)
+    assert reason in " ".join(result.stderr.split())
+    assert "Traceback" not in result.output
+    assert (registry / "thesis.html").read_text() == "<p>years of work</p>"
+    if code != 5:
+        assert result.stdout == ""
+        assert {path.name for path in registry.iterdir()} == before
+
+
+def test_ctrl_c_shows_what_is_done(registry, monkeypatch) -> None:
+    late = made.baselines.SYSTEMS | {"late": System("interrupted", lambda seed: Interrupted())}
+    monkeypatch.setattr(made.baselines, "SYSTEMS", late)
+    result = run("mine.csv", "--models", "coins,late", code=130)
+    assert "Best: coins" in result.stdout
+    assert "stopped: 1 of 2 models were done." in result.stderr
+    assert "independent &lt;coins&gt;" in (registry / "compare-mine.html").read_text()
+    facts = json.loads(run("mine.csv", "--models", "coins,late", "--json", code=130).stdout)
+    assert facts["finished"] is False
+    result = run("mine.csv", "--models", "late", "--json", code=130)
+    assert "before any model was done" in result.stderr
+    assert result.stdout == ""
+
+
+def test_on_a_terminal_a_clock_runs_while_it_trains(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    command = importlib.import_module("made.cli.compare")
+    with command._progress(2, shown=True) as (begin, line):
+        begin("coins", 61.0)
+        line(named("coins", [-1, -2, -3, -4]))
+        begin("guess", None)
+        line(Result("guess", "guess", error="it [red]failed[/red]"))
+    shown = capsys.readouterr().err
+    assert "coins: NLL 2.500 ± 1.265, exact" in shown
+    assert "guess: it [red]failed[/red]" in shown
+
+
+OWN = """
+import numpy as np
+
+
+class Half:
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def score_samples(self, X):
+        return np.full(len(X), -np.log(2.0) * self.n_features_in_)
+
+    def sample(self, n_samples=1):
+        return np.random.default_rng(0).integers(0, 2, (n_samples, self.n_features_in_))
+"""
+
+
+def test_anything_with_score_samples_can_be_entered(registry) -> None:
+    (registry / "own_models_of_mine.py").write_text(OWN)
+    facts = json.loads(run("mine.csv", "--json", "--models", "own_models_of_mine:Half,coins").stdout)
+    assert {each["name"]: each["title"] for each in facts["models"]} == {
+        "own_models_of_mine:Half": "Half",
+        "coins": "independent <coins>",
+    }
+    half = next(each for each in facts["models"] if each["title"] == "Half")
+    assert half["nll"] == pytest.approx(3 * np.log(2))
+    assert half["kind"] == "exact"
+
+
+OWN_DENSITY = """
+import numpy as np
+from made.baselines import LogProb
+
+
+class Careful:
+    def fit(self, train, valid, *, seconds=None):
+        self.size = train.shape[1]
+        return self
+
+    def log_prob(self, rows):
+        return LogProb(np.full(len(rows), -np.log(2.0) * self.size - 0.5), "bound", 0.125)
+
+    def sample(self, n, *, seed=0):
+        return np.random.default_rng(seed).integers(0, 2, (n, self.size))
+"""
+
+
+def test_a_system_that_says_how_its_likelihood_is_known_can_be_entered(registry) -> None:
+    (registry / "own_density_of_mine.py").write_text(OWN_DENSITY)
+    result = run("mine.csv", "--models", "own_density_of_mine:Careful,coins")
+    assert "upper bound (s.e. 0.12)" in result.stdout
+    assert "≤ an upper bound: the true NLL is this or lower" in result.stdout
+    assert "Not known to be worse than the best" in result.stdout
+    assert '<path class="bound"' in (registry / "compare-mine.html").read_text()
+    facts = json.loads(run("mine.csv", "--json", "--models", "own_density_of_mine:Careful,coins").stdout)
+    bound = facts["models"][-1]
+    assert (bound["kind"], bound["standard_error"]) == ("bound", 0.125)
+    assert bound["direction"] == "the true NLL is this or lower"
+    assert facts["differences"][0]["verdict"] == "unknown"

@@ -1,0 +1,83 @@
+"""The command `made report`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pyarrow.csv
+import pytest
+
+from browser import animals, fitted, parsed
+from command import run
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    table = animals()
+    path = tmp_path_factory.mktemp("report")
+    pyarrow.csv.write_csv(table, path / "animals.csv")
+    fitted(table).save(path / "model")
+    return path
+
+
+def test_the_command_writes_a_page_and_says_what_it_found(home, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "page.html"
+    result = run("report", home / "model", home / "animals.csv", "--out", out, "--top", 2)
+    assert "The rows have an NLL of" in result.stdout
+    assert f"The page is {out}." in result.stderr
+    checker = parsed(out.read_text())
+    assert checker.text.count("All observed values") == 2
+    assert os.listdir(tmp_path) == ["page.html"]
+    run("report", home / "model", home / "animals.csv", "--out", out, "--seed", 3)  # ours, and may be replaced
+    assert "seed 3" in parsed(out.read_text()).text
+    monkeypatch.chdir(tmp_path)
+    assert run("report", home / "model", home / "animals.csv", "--quiet").stderr == ""
+    assert (tmp_path / "report-animals.html").exists()
+
+
+def test_json_is_the_numbers_and_nothing_else(home, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("report", home / "model", home / "animals.csv", "--json", "--rows", 100, "--samples", 30)
+    facts = json.loads(result.stdout)
+    assert os.listdir(tmp_path) == []
+    assert facts["page"] is None
+    assert (facts["rows"], facts["rows_in_data"], facts["samples"]) == (100, 300, 30)
+    assert facts["likelihood"].keys() >= {"nll", "ci95", "sampled_nll", "log_prob"}
+    assert [each["name"] for each in facts["columns"]] == ["kind", "weight", "legs", "debt", "fed"]
+    assert facts["columns"][0]["shares"].keys() == {"labels", "real", "sampled", "rest"}
+    assert len(facts["odd"]) == 10
+    assert facts["conclusions"]
+    facts = json.loads(run("report", home / "model", home / "animals.csv", "--json", "--out", "p.html").stdout)
+    assert facts["page"] == "p.html"
+    assert (tmp_path / "p.html").exists()
+
+
+def test_what_is_wrong_is_said_before_anything_is_done(home, tmp_path) -> None:
+    own = tmp_path / "mine.html"
+    own.write_text("<p>my own page</p>")
+    model, data = home / "model", home / "animals.csv"
+    assert "is not a page of `made report`" in run("report", model, data, "--out", own, code=2).stderr
+    assert own.read_text() == "<p>my own page</p>"
+    assert "should end in .html" in run("report", model, data, "--out", tmp_path / "x.pdf", code=2).stderr
+    assert "cannot write" in run("report", model, data, "--out", own / "x.html", code=3).stderr
+    out = tmp_path / "new.html"
+    assert "does not exist" in run("report", model, tmp_path / "no.csv", "--out", out, code=3).stderr
+    (tmp_path / "other.csv").write_text("kind,weight\ncat,1.5\n")
+    assert "no column 'legs'" in run("report", model, tmp_path / "other.csv", "--out", out, code=3).stderr
+    assert run("report", tmp_path, data, "--out", out, code=4).stderr
+    assert not out.exists()
+
+
+def test_help_needs_no_torch() -> None:
+    code = (
+        "import sys\nfrom made.cli import main\ntry: main()\n"
+        "finally: assert not {'torch', 'sklearn', 'pyarrow', 'pydantic', 'numpy'} & set(sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code, "report", "--help"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    options = {"--out", "--samples", "--rows", "--top", "--seed", "--json", "--quiet"}
+    assert options <= set(re.findall(r"--[a-z]+", result.stdout))
