@@ -16,7 +16,6 @@ from made.ask.boxes import boxes_of
 from made.ask.exact import probability
 from made.ask.parser import parse
 from made.ask.progressive import Cells
-from made.columns.mass import log_mass
 from made.errors import QuestionError
 from made.queries.conditional import predict
 from made.tables.field import Field
@@ -379,7 +378,7 @@ def test_cells_together_have_the_mass_that_each_has() -> None:
         (box,) = boxes_of(parse(text, [field]).asked, [field], [kind])
         cells = Cells(0, kind, [box])
         units = torch.randn(5, kind.outputs, generator=generator, dtype=torch.float64)
-        alone = [log_mass(kind, units, low, high) for low, high in box[0]]
+        alone = [kind.log_interval(units, low, high) for low, high in box[0]]
         assert cells.log_mass(units).exp().sum(-1).tolist() == pytest.approx(torch.stack(alone).exp().sum(0).tolist())
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made.ask.boxes import MOST_BOXES, _Algebra, boxes_of, common, contains, everything, is_points, values_in
 from made.ask.expressions import And, Comparison, Membership, Not, Or, Query, Range
 from made.ask.parser import MOST_NESTED, parse
-from made.columns.mass import MISSING
+from made.columns.base import MISSING
 from made.errors import QuestionError
 from made.tables.dates import DAY
 from made.tables.field import Field

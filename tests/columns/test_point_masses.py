@@ -12,32 +12,32 @@ from scipy.integrate import quad
 
 from made import Binary, Columns, Connectivities, Network, Numeric, log_prob, sample
 from made.columns.logistic import TAIL
-from made.columns.point_masses import CODE, Spiked
+from made.columns.point_masses import CODE, PointMasses
 from made.errors import DataError
 from made.training.config import TrainingConfig
 from made.training.trainer import train
 
 INF = math.inf
-REAL = Spiked(Numeric(2.0, 0.8, curve=3, low=0), (0.0, 25.0))
-HOLED = Spiked(Numeric(0.0, 1.0), (INF,))
-BOTH = Spiked(Numeric(10.0, 4.0, low=0), (0.0, 12.5, INF))
-STEPS = Spiked(Numeric(5.0, 3.0, step=1, low=0), (0.0, 7.0))
-CURVED = Spiked(Numeric(2.0, 0.8, step=1, curve=3, low=0), (0.0, 20.0, INF))
+REAL = PointMasses(Numeric(2.0, 0.8, curve=3, low=0), (0.0, 25.0))
+HOLED = PointMasses(Numeric(0.0, 1.0), (INF,))
+BOTH = PointMasses(Numeric(10.0, 4.0, low=0), (0.0, 12.5, INF))
+STEPS = PointMasses(Numeric(5.0, 3.0, step=1, low=0), (0.0, 7.0))
+CURVED = PointMasses(Numeric(2.0, 0.8, step=1, curve=3, low=0), (0.0, 20.0, INF))
 KINDS = [REAL, HOLED, BOTH, STEPS, CURVED]
 
 
-def random_units(kind: Spiked) -> torch.Tensor:
+def random_units(kind: PointMasses) -> torch.Tensor:
     generator = torch.Generator().manual_seed(3)
     return kind.initial().double() + 0.5 * torch.randn(kind.outputs, generator=generator, dtype=torch.float64)
 
 
-def probability(kind: Spiked, units: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def probability(kind: PointMasses, units: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return kind.log_prob(units.expand(*values.shape, -1), kind.inner(values)).exp()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_points_and_the_rest_are_one(kind) -> None:
-    units, points = random_units(kind), torch.tensor(kind.spikes, dtype=torch.float64)
+    units, points = random_units(kind), torch.tensor(kind.points, dtype=torch.float64)
     total = probability(kind, units, points).sum().item()
     assert 0.01 < total < 0.99
     if kind.rest.step:
@@ -63,20 +63,20 @@ def test_draws_follow(kind) -> None:
     drawn = kind.outer(codes)
     assert kind.valid(drawn).all()
     assert torch.equal(kind.inner(drawn), codes) or not kind.rest.step  # a point is one, wherever it came from
-    for spike in kind.spikes:
+    for spike in kind.points:
         expected = probability(kind, units, torch.tensor(spike, dtype=torch.float64)).item()
         assert (drawn == spike).double().mean().item() == pytest.approx(expected, abs=3e-4)
     # Kolmogorov and Smirnov: the rest of the draws against the rest's own distribution
-    of_rest = drawn[~torch.isin(drawn, torch.tensor(kind.spikes, dtype=torch.float64))].sort().values
+    of_rest = drawn[~torch.isin(drawn, torch.tensor(kind.points, dtype=torch.float64))].sort().values
     own = kind.rest.outer(kind.rest.draw(units[kind.count + 1 :].expand(20_000, -1), grid))
-    own = own[~torch.isin(own, torch.tensor(kind.spikes, dtype=torch.float64))].sort().values
+    own = own[~torch.isin(own, torch.tensor(kind.points, dtype=torch.float64))].sort().values
     both = torch.cat([of_rest, own]).unique()
     below = [torch.searchsorted(each, both, right=True) / len(each) for each in (of_rest, own)]
     assert (below[0] - below[1]).abs().max().item() < 2e-3
     finite = drawn[drawn.isfinite()]
     if kind.rest.curve:  # what is in a tail of the rest counts as if it were where the tail begins
         ends = own.quantile(torch.tensor([TAIL, 1 - TAIL]).to(own))
-        at = torch.isin(finite, torch.tensor(kind.spikes, dtype=torch.float64))
+        at = torch.isin(finite, torch.tensor(kind.points, dtype=torch.float64))
         finite = torch.where(at, finite, finite.clamp(*ends))
     slack = 0.02 * finite.std().item() + (0.5 if kind.rest.step else 0)
     assert kind.outer(kind.mean(units)).item() == pytest.approx(finite.mean().item(), abs=slack)
@@ -86,7 +86,7 @@ def test_draws_follow(kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_come_back(kind) -> None:
-    values = torch.tensor([*kind.spikes, 1.0, 3.0, 100.0], dtype=torch.float64)
+    values = torch.tensor([*kind.points, 1.0, 3.0, 100.0], dtype=torch.float64)
     assert kind.valid(values).all()
     assert torch.allclose(kind.outer(kind.inner(values)), values, rtol=1e-12)
     codes = kind.inner(values).float()  # in single precision, points are still exact
@@ -97,7 +97,7 @@ def test_values_come_back(kind) -> None:
     assert (units[: kind.count, kind.count :] == 0).all()
     assert (units[kind.count :, : kind.count] == 0).all()
     assert not kind.valid(torch.tensor([-INF, math.nan])).any()
-    assert kind.valid(torch.tensor(INF)) == (INF in kind.spikes)
+    assert kind.valid(torch.tensor(INF)) == (INF in kind.points)
 
 
 def test_what_is_next_to_a_point_is_not_the_point() -> None:
@@ -119,7 +119,7 @@ def test_the_mode_is_a_point_if_that_is_likelier_than_what_is_near() -> None:
     everywhere = REAL.inner(torch.linspace(0.01, 200, 20_001, dtype=torch.float64)).float()
     assert REAL.log_prob(units, mode) >= REAL.log_prob(units.expand(20_001, -1), everywhere).max() - 0.5
     # the units of the table do not matter: the same in cents
-    cents = Spiked(Numeric(2.0, 0.8, curve=300, low=0), (0.0, 2500.0))
+    cents = PointMasses(Numeric(2.0, 0.8, curve=300, low=0), (0.0, 2500.0))
     assert cents.outer(cents.mode(units)).item() == pytest.approx(100 * REAL.outer(mode).item(), rel=1e-5)
 
 
@@ -132,7 +132,7 @@ def test_beginnings_are_counts() -> None:
 
 
 def test_columns_with_points_are_worked_on_together() -> None:
-    other = Spiked(Numeric(0.3, 2.0, curve=1, low=0), (0.0, 1.5))
+    other = PointMasses(Numeric(0.3, 2.0, curve=1, low=0), (0.0, 1.5))
     columns = Columns([REAL, Binary(), other, STEPS, HOLED])
     rows = torch.tensor([[0.0, 1, 1.5, 7, INF], [25, 0, 0, 3, 1], [3, 1, 2.5, 0, math.nan]], dtype=torch.float64)
     values, hole = columns.check(rows)
@@ -156,7 +156,7 @@ def test_columns_with_points_are_worked_on_together() -> None:
 def test_gradients_are_finite_at_and_beside_points() -> None:
     for kind in KINDS:
         units = kind.initial().requires_grad_()
-        values = kind.inner(torch.tensor([*kind.spikes, 1.0, 1e6], dtype=torch.float64)).float()
+        values = kind.inner(torch.tensor([*kind.points, 1.0, 1e6], dtype=torch.float64)).float()
         log_p = kind.log_prob(units.expand(len(values), -1), values)
         assert log_p.isfinite().all()
         (slope,) = torch.autograd.grad(log_p.sum(), units)
@@ -169,7 +169,7 @@ def test_a_model_learns_when_nothing_is_owed() -> None:
     owner = generator.random(2400) < 0.5
     debt = np.where(generator.random(2400) < np.where(owner, 0.9, 0.2), 0, np.exp(generator.normal(7, 0.5, 2400)))
     rows = torch.tensor(np.stack([owner, debt], axis=1), dtype=torch.float64)
-    columns = Columns([Binary(signed=True), Spiked(Numeric(2.3, 0.5, curve=200, low=0), (0.0,))])
+    columns = Columns([Binary(signed=True), PointMasses(Numeric(2.3, 0.5, curve=200, low=0), (0.0,))])
     network = Network(columns, Connectivities(2, (32,), masks=None), conditioning=True, direct=True)
     train(network, rows[:1800], rows[1800:2100], TrainingConfig(max_epochs=30, learning_rate=0.005, patience=10))
     zero = log_prob(network, [[1.0, 0.0], [0.0, 0.0]], given=[0]).exp()
@@ -186,7 +186,7 @@ def test_a_model_learns_when_nothing_is_owed() -> None:
     assert drawn[drawn > 0].log().mean().item() == pytest.approx(7, abs=0.15)
 
 
-@pytest.mark.parametrize("spikes", [(), (1.0, 1.0), (math.nan,), (-1.0,), (0.5,)])
-def test_arguments_are_checked(spikes) -> None:
-    with pytest.raises(ValueError, match="'spikes' should"):
-        Spiked(Numeric(3, 1, step=1, low=0), spikes)
+@pytest.mark.parametrize("points", [(), (1.0, 1.0), (math.nan,), (-1.0,), (0.5,)])
+def test_arguments_are_checked(points) -> None:
+    with pytest.raises(ValueError, match="'points' should"):
+        PointMasses(Numeric(3, 1, step=1, low=0), points)

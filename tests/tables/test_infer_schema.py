@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from made import MADE, Categorical, Numeric
-from made.columns.point_masses import Spiked
+from made.columns.point_masses import PointMasses
 from made.errors import DataError, UnseenWarning
 from made.tables.facts import OTHER
 from made.tables.field import Field
@@ -77,7 +77,7 @@ def test_points_stand_out() -> None:
     debt[:50] = 999.0
     field = infer(debt)
     assert field.spikes == (0, 999)
-    assert isinstance(field.column(), Spiked)
+    assert isinstance(field.column(), PointMasses)
     # without them, the rest is as it would be alone
     alone = infer(debt[~np.isin(debt, (0, 999))])
     assert (field.location, field.scale, field.curve) == (alone.location, alone.scale, alone.curve)
@@ -226,7 +226,7 @@ def test_what_is_missing_is_a_value_if_asked() -> None:
     model = MADE(**SMALL, max_epochs=40, missing="category", unseen="error", learning_rate=0.01).fit(frame)
     how, amount, work = model.model_.schema.fields
     assert [how.missing, amount.missing, work.missing] == [False, True, True]
-    assert isinstance(amount.column(), Spiked)
+    assert isinstance(amount.column(), PointMasses)
     assert work.column() == Categorical(3)
     assert model.classes("job").tolist() == ["none", "some", None]
     for way, expected in (("by letter", 0.6), ("by phone", 0.1)):

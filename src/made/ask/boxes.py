@@ -13,10 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from made.ask.expressions import And, Comparison, Condition, Membership, Missing, Not, Or, Range, Value
-from made.columns.base import Column
-from made.columns.logistic import Numeric
-from made.columns.mass import MISSING
-from made.columns.point_masses import Spiked
+from made.columns.base import MISSING, Column
 from made.errors import QuestionError
 from made.tables.dates import seconds_in
 from made.tables.field import Field
@@ -30,7 +27,6 @@ __all__ = [
     "common",
     "contains",
     "everything",
-    "is_discrete",
     "is_points",
     "values_in",
 ]
@@ -51,30 +47,9 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def is_discrete(kind: Column) -> bool:
-    """Whether a column has finitely many values, 0, 1, ..."""
-    return kind.codes > 0
-
-
 def everything(kind: Column) -> Region:
-    """The region of all values; a number that is missing, where that is a value of its own, comes after all others."""
-    if is_discrete(kind):
-        return ((-0.5, kind.codes - 0.5),)
-    numbers = _numbers(kind)
-    return ((numbers.low - numbers.step / 2, math.inf),)
-
-
-def _numbers(kind: Column) -> Numeric:
-    """The kind of a column's numbers, without what it has beside."""
-    numbers = kind.rest if isinstance(kind, Spiked) else kind
-    assert isinstance(numbers, Numeric)
-    return numbers
-
-
-def _steps(kind: Column) -> tuple[float, float]:
-    """Where steps are counted from, and how wide they are; 0 for real numbers."""
-    numbers = _numbers(kind)
-    return numbers.center if numbers.curve else numbers.location, numbers.step
+    """The region of all values of a column; "missing", where it is a value of its own, comes after all numbers."""
+    return (kind.support,)
 
 
 def contains(region: Region, value: float) -> bool:
@@ -127,36 +102,30 @@ def complement(region: Region, kind: Column) -> Region:
 
 
 def values_in(region: Region, kind: Column, most: int) -> list[float] | None:
-    """The values in a region, if they are finitely many, and no more than ``most``."""
-    if is_discrete(kind):
-        ((_, end),) = everything(kind)
-        found = [float(code) for code in range(int(end + 0.5)) if contains(region, code)]
-        return found if len(found) <= most else None
-    origin, step = _steps(kind)
+    """The values in a region, if there are at most ``most``."""
+    origin, spacing = kind.grid
     values: list[float] = []
     for low, high in region:
         if low == MISSING:
             values.append(math.inf)
-        elif step:
-            if not (math.isfinite(low) and math.isfinite(high)) or len(values) + (high - low) / step > most + 0.5:
+        elif spacing:
+            if not (math.isfinite(low) and math.isfinite(high)) or len(values) + (high - low) / spacing > most + 0.5:
                 return None
-            first, last = (round((end - origin) / step + 0.5) for end in (low, high))
-            values += [origin + number * step for number in range(first, last)]
+            first, last = (round((end - origin) / spacing + 0.5) for end in (low, high))
+            values += [origin + number * spacing for number in range(first, last)]
         elif high == math.nextafter(low, math.inf):
             values.append(low)
         else:
             return None
-    if not step and not is_points(region, kind):  # beside points that have a probability, others have none
-        values = [value for value in values if isinstance(kind, Spiked) and value in kind.spikes]
+    if not spacing and not is_points(region, kind):  # beside an atom, single values have probability 0
+        values = [value for value in values if value in kind.atoms]
     return values if len(values) <= most else None
 
 
 def is_points(region: Region, kind: Column) -> bool:
-    """Whether the region is nothing but single real numbers that have a density, and no probability."""
-    if is_discrete(kind) or _steps(kind)[1]:
-        return False
-    spikes = [min(spike, MISSING) for spike in kind.spikes] if isinstance(kind, Spiked) else []
-    return all(high == math.nextafter(low, math.inf) and low not in spikes for low, high in region)
+    """Whether the region is nothing but single real numbers, which have a density and no probability."""
+    atoms = [min(atom, MISSING) for atom in kind.atoms]
+    return not kind.grid[1] and all(high == math.nextafter(low, math.inf) and low not in atoms for low, high in region)
 
 
 def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequence[Column]) -> Boxes:
@@ -330,7 +299,7 @@ def _region(part: Comparison | Membership | Range | Missing, field: Field, kind:
     """The values that fulfil a comparison."""
     if isinstance(part, Missing):
         code = len(field.values)
-        return ((code - 0.5, code + 0.5),) if is_discrete(kind) else ((MISSING, math.inf),)
+        return ((code - 0.5, code + 0.5),) if kind.listed else ((MISSING, math.inf),)
     if isinstance(part, Range):
         low = _region(Comparison(part.column, part.low_operator.replace("<", ">"), part.low), field, kind)
         return intersect(low, _region(Comparison(part.column, part.high_operator, part.high), field, kind))
@@ -338,10 +307,10 @@ def _region(part: Comparison | Membership | Range | Missing, field: Field, kind:
         return union(*(_region(Comparison(part.column, "=", value), field, kind) for value in part.values))
     if part.operator == "!=":
         return complement(_region(Comparison(part.column, "=", part.value), field, kind), kind)
-    if is_discrete(kind):
+    if kind.listed:
         return union(tuple((code - 0.5, code + 0.5) for code in _codes(part, field)))
     before, after = _ends(_number(part.value, field), kind)
-    most = MISSING if isinstance(kind, Spiked) and math.inf in kind.spikes else math.inf
+    most = MISSING if math.inf in kind.atoms else math.inf
     least, greatest = {
         "=": (before, after),
         "<": (-math.inf, before),
@@ -371,12 +340,12 @@ def _number(value: Value, field: Field) -> float:
 
 def _ends(value: float, kind: Column) -> tuple[float, float]:
     """Where the interval of one value begins and ends; of a value that is between steps, both are the same."""
-    origin, step = _steps(kind)
-    if not step:
+    origin, spacing = kind.grid
+    if not spacing:
         return value, math.nextafter(value, math.inf)
-    steps = (value - origin) / step
+    steps = (value - origin) / spacing
     if math.isinf(steps):
         return value, value
-    slack = 1e-6 * (1 + abs(steps))  # what a table may be off by, and still be taken
+    slack = 1e-6 * (1 + abs(steps))  # the tolerance for values of a table
     before, after = math.ceil(steps - slack), math.floor(steps + slack) + 1
-    return origin + (before - 0.5) * step, origin + (after - 0.5) * step
+    return origin + (before - 0.5) * spacing, origin + (after - 0.5) * spacing

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from made.ask.boxes import Box, Boxes, boxes_of, columns_of, common, everything, is_discrete, is_points, values_in
+from made.ask.boxes import Box, Boxes, boxes_of, columns_of, common, everything, is_points, values_in
 from made.ask.expressions import Condition, Not, Query
 from made.ask.parser import parse
 from made.ask.progressive import MOST_CELLS, Cells, Estimate, impossible
@@ -212,7 +212,7 @@ class _Exact:
             found = [values_in(box.get(d, everything(self.kinds[d])), self.kinds[d], self.most) for box in boxes]
             counts[d] = max(math.inf if values is None else len(values) for values in found)
         ranges = [d for d in counts if counts[d] == math.inf]
-        numbers = [d for d in second if not is_discrete(self.kinds[d])]
+        numbers = [d for d in second if not self.kinds[d].listed]
         return max(ranges or numbers, key=counts.__getitem__, default=None)
 
     def _fixed(self, both: Boxes, given: Boxes) -> tuple[tuple[float, int], tuple[float, int], int | None] | None:
@@ -224,7 +224,7 @@ class _Exact:
             for boxes, found in ((both, totals[0]), (given, totals[1])):
                 end = max((int(ordering[d]) for d in columns_of(boxes)), default=0)
                 prefix = ordering.argsort().tolist()[:end]
-                numeric = bool(prefix) and not is_discrete(self.kinds[prefix[-1]])
+                numeric = bool(prefix) and not self.kinds[prefix[-1]].listed
                 last = prefix[-1] if numeric else last
                 rest = prefix[:-1] if numeric else prefix
                 total = self._total(boxes, [], rest, prefix[-1] if numeric else None, [number])

@@ -18,9 +18,9 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from made.ask.boxes import Boxes, Region, columns_of, everything, is_discrete, is_points, values_in
+from made.ask.boxes import Boxes, Region, columns_of, everything, is_points, values_in
 from made.columns.base import Column
-from made.columns.mass import choose, draw_within, log_mass
+from made.columns.choice import choose
 from made.errors import QuestionError
 from made.hints import argument
 from made.network.connectivity import Connectivity
@@ -52,7 +52,7 @@ class Cells:
     """
 
     def __init__(self, d: int, kind: Column, boxes: Boxes) -> None:
-        self.kind, self.discrete = kind, is_discrete(kind)
+        self.kind, self.discrete = kind, kind.listed
         ((least, most),) = everything(kind)
         regions = [box.get(d, ((least, most),)) for box in boxes]
         ends = {least, most, *(end for region in regions for interval in region for end in interval)}
@@ -76,7 +76,7 @@ class Cells:
             return torch.stack([self.kind.log_prob(units, value.expand(units.shape[:-1])) for value in values], dim=-1)
         some = max(1, NUMBERS // max(1, units.numel()))
         parts = zip(self.low.split(some), self.high.split(some), strict=True)
-        return torch.cat([log_mass(self.kind, units.unsqueeze(-2), low, high) for low, high in parts], dim=-1)
+        return torch.cat([self.kind.log_interval(units.unsqueeze(-2), low, high) for low, high in parts], dim=-1)
 
     def draw(self, units: Tensor, cells: Tensor, uniform: Tensor) -> Tensor:
         """A value from within one cell of each row. Shapes: (rows, outputs), (rows), (rows) to (rows)."""
@@ -85,7 +85,7 @@ class Cells:
             known = torch.stack([self._value(cell, units) for cell in range(len(self))])
             return known.to(uniform.dtype).index_select(0, cells)
         places = cells.cpu()
-        return draw_within(self.kind, units, self.low[places], self.high[places], uniform)
+        return self.kind.draw_interval(units, self.low[places], self.high[places], uniform)
 
     def _value(self, cell: int, like: Tensor) -> Tensor:
         """The only value of a cell, as the kind works on it."""

@@ -1,27 +1,53 @@
-r"""What a column is: values to input units, and the likelihood that its output units describe.
+r"""The interface of a column kind: values to input units, and the distribution that its output units describe.
 
-A kind of column says how many input and output units one column has, and what they mean. The network knows nothing
-else about it, so that a new kind is a new subclass of :class:`Column` and nothing more. All methods work on any number
-of rows and of columns of one kind at once: values are ``(...)``, and units have one axis more, ``(..., units)``.
+The network knows only how many input and output units a column has. Everything else that depends on the kind is a
+method of :class:`Column`, so a new kind is one subclass and one call of :func:`made.columns.registry.register`
+(``docs/columns.md`` has a complete example). All methods are vectorised over rows and over columns of one kind: values
+have the shape ``(...)`` and units one axis more, ``(..., units)``.
 
-In a table, NaN means "not observed". Only :meth:`Columns.check` meets one: whoever calls the other methods has put an
-allowed value (0 always is) in its place, and leaves the result out. A kind may work on values of its own, such as
-standardised ones: :meth:`Columns.check` makes them, and :meth:`Columns.outer` makes them what they were.
+A kind may transform values for its own use, for example standardise them: :meth:`Column.inner` does so and
+:meth:`Column.outer` undoes it. *Values of the table* are those before :meth:`Column.inner`. NaN marks a missing value;
+only :meth:`Columns.check` sees it. All other methods get an allowed value (0 always is) in its place, and the caller
+discards the result.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Column"]
+from made.errors import QuestionError
+
+__all__ = ["MISSING", "Bound", "Column"]
+
+Bound: TypeAlias = float | Tensor
+
+# The place of "missing" on the axis of numbers, where it is a value of its own: after all others.
+MISSING = sys.float_info.max
+
+# Limits of the default inversion of a CDF: how far out a quantile may lie, and the bits of a double.
+MOST_DOUBLINGS, MOST_HALVINGS = 200, 300
 
 
 class Column(ABC):
-    """A kind of column."""
+    """A kind of column.
+
+    A subclass sets :attr:`kind`, and implements ``inputs``, ``outputs``, ``allowed``, ``valid``, ``encode``,
+    ``log_prob`` and ``mode``. Kinds with a list of values set ``codes``; all others implement :meth:`cdf`, or
+    ``log_interval``, ``draw_interval`` and ``draw``.
+    """
+
+    kind: ClassVar[str]
+    """The name of the kind in config.json and in ``columns=``."""
 
     @property
     @abstractmethod
@@ -36,17 +62,42 @@ class Column(ABC):
     @property
     @abstractmethod
     def allowed(self) -> str:
-        """The values that are allowed, in words."""
+        """The allowed values, in words, for error messages."""
 
     @property
     def codes(self) -> int:
-        """How many values 0, 1, ... the column has, each with a probability; 0 for numbers, which have no list."""
+        """The number of values 0, 1, ... of a kind with a list of values; 0 for a kind without one."""
         return 0
 
     @property
     def cardinality(self) -> int:
-        """How many of :attr:`codes` stand for a value that can be shown: all but one for "any other value"."""
+        """The number of :attr:`codes` that can be predicted: all but one reserved for "any other value"."""
         return self.codes
+
+    @property
+    def listed(self) -> bool:
+        """Whether the column has a list of values, coded 0, 1, ..."""
+        return self.codes > 0
+
+    @property
+    def quantitative(self) -> bool:
+        """Whether values are numbers, with an order, a mean and quantiles. Default: kinds without a list of values."""
+        return not self.listed
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The interval [low, high) of all values of the table; a value on a grid owns half a spacing on each side."""
+        return (-0.5, self.codes - 0.5) if self.listed else (-math.inf, math.inf)
+
+    @property
+    def grid(self) -> tuple[float, float]:
+        """The origin and the spacing of the values of the table; a spacing of 0 for real numbers."""
+        return 0.0, float(self.listed)
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """The values that have a probability in a column that otherwise has a density; infinity for "missing"."""
+        return ()
 
     @abstractmethod
     def valid(self, values: Tensor) -> Tensor:
@@ -61,43 +112,84 @@ class Column(ABC):
         """The log-likelihood of values. Shapes: (..., outputs), (...) to (...)."""
 
     @abstractmethod
-    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        """Values from random numbers. Shapes: (..., outputs), (...) to (...)."""
-
-    @abstractmethod
     def mode(self, units: Tensor) -> Tensor:
         """The most likely values. Shapes: (..., outputs) to (...)."""
+
+    def mean(self, units: Tensor) -> Tensor:
+        """The expected values; the mode, if the kind is not quantitative. Shapes: (..., outputs) to (...)."""
+        return self.mode(units)
+
+    def cdf(self, units: Tensor, values: Tensor) -> Tensor:
+        """P(X <= value), for values of the table within the support. Shapes: (..., outputs), (...) to (...)."""
+        if not self.listed:
+            raise NotImplementedError(f"{type(self).__name__} should implement 'cdf'.")
+        return self.log_interval(units, -0.5, values + 0.5).exp()
+
+    def log_interval(self, units: Tensor, low: Bound, high: Bound) -> Tensor:
+        """The log probability of the values of the table from ``low`` up to, but excluding, ``high``.
+
+        On a grid, both lie halfway between two values. Tensors must broadcast with the result. The default is the sum
+        over the listed values, or a difference of :meth:`cdf` in double precision, which loses digits in the tails.
+        Shapes: (..., outputs) to (...).
+        """
+        if not self.listed:
+            return (self._below(units, high) - self._below(units, low)).clamp(min=0).log()
+        low, high = (torch.as_tensor(bound, device=units.device).unsqueeze(-1) for bound in (low, high))
+        codes = torch.arange(self.codes, dtype=units.dtype, device=units.device)
+        log_p = torch.stack([self.log_prob(units, code.expand(units.shape[:-1])) for code in codes], dim=-1)
+        return log_p.where((low <= codes) & (codes < high), -math.inf).logsumexp(dim=-1)
+
+    def draw_interval(self, units: Tensor, low: Bound, high: Bound, uniform: Tensor) -> Tensor:
+        """A draw from the distribution truncated to [low, high), by inverting :meth:`cdf` at uniform random numbers.
+
+        The result is transformed by :meth:`inner`. Shapes: (..., outputs), (...) to (...).
+        """
+        units = units.double()
+        low, high = (torch.as_tensor(bound, dtype=torch.float64, device=units.device) for bound in (low, high))
+        least, most = self.support
+        low, high = low.clamp(min=least), high.clamp(max=most)
+        first, last = self._below(units, low), self._below(units, high)
+        return self.inner(self._inverse(units, first + uniform.double() * (last - first), low, high)).to(uniform.dtype)
+
+    def quantile(self, units: Tensor, level: Tensor) -> Tensor:
+        """The least value that P(X <= value) reaches ``level`` at. Shapes: (..., outputs), (...) to (...)."""
+        return Column.draw_interval(self, units, *self.support, level).to(units.dtype)
+
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        """Values from random numbers. Default: :meth:`quantile`. Shapes: (..., outputs), (...) to (...)."""
+        return self.quantile(units, noise)
 
     def noise(self, uniform: Tensor) -> Tensor:
         """The random numbers that :meth:`draw` takes, from uniform ones. Shapes: (...) to (...)."""
         return uniform
 
-    def mean(self, units: Tensor) -> Tensor:
-        """The expected values; of a kind that has no mean, the most likely ones. Shapes: (..., outputs) to (...)."""
-        return self.mode(units)
-
     def average(self, weights: Tensor, values: Tensor) -> Tensor:
-        """Expected values under several masks, by their shares, as one. Shapes: (masks, ...), twice, to (...)."""
+        """The mean over masks of expected values. Shapes: (masks, ...), twice, to (...)."""
         return (weights * values).sum(dim=0)
 
     def height(self, units: Tensor, values: Tensor) -> Tensor:
-        """What a mode is the highest of: the log-likelihood, made comparable. Shapes: as of :meth:`log_prob`."""
+        """What the mode maximises: the log-likelihood, made comparable between points and densities."""
         return self.log_prob(units, values)
 
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
-        """Output units of a distribution that is sharper (below 1) or flatter (above). Shapes: (..., outputs)."""
+        """The units of a sharper (temperature below 1) or flatter distribution. Default: scaled logits.
+
+        Shapes: (..., outputs) to (..., outputs).
+        """
+        if not self.listed:
+            raise QuestionError(f"columns of the kind {self.kind!r} have no temperature: sample with temperature 1.")
         return units / temperature
 
     def initial(self) -> Tensor:
-        """What the output units are before training, if the weights add nothing. Shape: (outputs)."""
+        """The output units before training, if the weights add nothing. Shape: (outputs)."""
         return torch.zeros(self.outputs)
 
     def independent(self, values: Tensor) -> Tensor:
-        """What the output units are if these values depend on nothing. Shapes: (values) to (outputs)."""
+        """The output units that fit these values, if they depend on nothing. Shapes: (values) to (outputs)."""
         return self.initial()
 
     def inner(self, values: Tensor) -> Tensor:
-        """Values of the table to those that all other methods, but for :meth:`valid`, work on."""
+        """Values of the table to those that ``encode``, ``log_prob``, ``draw``, ``mode`` and ``mean`` work on."""
         return values
 
     def outer(self, values: Tensor) -> Tensor:
@@ -106,10 +198,81 @@ class Column(ABC):
 
     @property
     def family(self) -> object:
-        """Columns whose families are equal are worked on together."""
+        """Columns whose families are equal are evaluated together."""
         return self
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:
-        """A kind that does the work of several columns of one family, the last axis of their values."""
+        """One kind that evaluates several columns of one family, along the last axis of their values."""
         return kinds[0]
+
+    def fitted(self, values: NDArray[np.float64]) -> Column:
+        """This kind, with constants (such as a scale) taken from the observed values of the training rows."""
+        return self
+
+    def with_signed_inputs(self, signed: bool) -> Column:
+        """This kind, with binary inputs coded as -1 and +1, or as 0 and 1. Default: no change."""
+        return self
+
+    def with_standardized_inputs(self, codes: NDArray[np.float64]) -> Column:
+        """This kind, with binary inputs standardised by the mean of these codes. Default: no change."""
+        return self
+
+    def describe(self, show: Callable[[float], str]) -> str:
+        """The distribution's constants in a few words; ``show`` formats a value of the table."""
+        return self.allowed
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings of the kind for config.json. Default: the fields of a dataclass."""
+        return dataclasses.asdict(self) if dataclasses.is_dataclass(self) else {}
+
+    @classmethod
+    def from_json(
+        cls, settings: Mapping[str, Any], values: tuple[Any, ...] = (), missing: bool = False, other: float = 0.0
+    ) -> Column:
+        """The inverse of :meth:`to_json`.
+
+        Arguments:
+            settings: what :meth:`to_json` returned.
+            values: the list of values, if there is one.
+            missing: whether "missing" is a value of its own.
+            other: the probability reserved for values that training has not seen.
+        """
+        return cls(**settings)
+
+    def _below(self, units: Tensor, bound: Bound) -> Tensor:
+        """P(X < bound), in double precision. Shapes: (..., outputs), (...) to (...)."""
+        units, (least, most) = units.double(), self.support
+        bound = torch.as_tensor(bound, dtype=torch.float64, device=units.device)
+        bound = bound.expand(torch.broadcast_shapes(bound.shape, units.shape[:-1]))
+        inside = (bound > least) & (bound < most)
+        found = self.cdf(units, (bound - self.grid[1] / 2).where(inside, 0.0))
+        return found.where(inside, (bound >= most).to(found.dtype))
+
+    def _inverse(self, units: Tensor, target: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The least value in [low, high) at which :meth:`cdf` reaches ``target``, by bisection."""
+        origin, spacing = self.grid
+
+        def reached(place: Tensor) -> Tensor:
+            return self._below(units, origin + (place + 0.5) * spacing if spacing else place) >= target
+
+        # Places are numbers on the grid, or the values themselves. Below the answer, the target is not reached.
+        if spacing:
+            low, high = (((bound - origin) / spacing - 0.5).round() for bound in (low, high))
+        low, high = (bound.expand(target.shape) for bound in (low, high))
+        width = torch.ones_like(target)
+        above = high.where(high.isfinite(), low.nan_to_num(neginf=0.0) + width)
+        below = low.where(low.isfinite(), above - width)
+        for _ in range(MOST_DOUBLINGS):
+            short, long = high.isinf() & ~reached(above), low.isinf() & reached(below)
+            if not (short | long).any():
+                break
+            width = width * 2
+            above, below = above.where(~short, above + width), below.where(~long, below - width)
+        for _ in range(MOST_HALVINGS):
+            middle = ((below + above) / 2).floor() if spacing else (below + above) / 2
+            if not ((middle > below) & (middle < above)).any():
+                break
+            hit = reached(middle)
+            below, above = below.where(hit, middle), above.where(~hit, middle)
+        return origin + above * spacing if spacing else above

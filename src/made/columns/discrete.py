@@ -1,22 +1,25 @@
-"""Kinds of columns with a list of values: binary and categorical."""
+"""Column kinds with a list of values: binary and categorical."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from made.columns.base import Column
+from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
 __all__ = ["Binary", "Categorical"]
 
-LEAST_DEVIATION = 0.1  # that a standardised input is divided by
+LEAST_DEVIATION = 0.1  # of a standardised input
 
 
 @dataclass(frozen=True)
@@ -24,15 +27,17 @@ class Binary(Column):
     r"""A column of zeros and ones: one input unit, and one output unit, the logit of :math:`\hat x_d`.
 
     Arguments:
-        signed: code the input as -1 and +1, so that 0, the input of what is masked or not observed, is neither.
-        share: the share of ones; the input is then standardised by it, so that 0 is what is expected. It is divided by
-            a deviation of 0.1 at least, or rare ones would be large.
-        unseen: what any other number is; its input is 0, as if it were not observed. ``None``: it is not allowed.
+        signed: code the input as -1 and +1; 0, the input of a masked or missing value, is then neither.
+        share: the share of ones; the input is then standardised by it, with a standard deviation of at least 0.1, so
+            that rare ones do not become large inputs.
+        unseen: the distribution of all other numbers; their input is 0, as if missing. ``None``: they are not allowed.
 
     Example:
         >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
         tensor([0.5000, 0.5000])
     """
+
+    kind = "binary"
 
     signed: bool = False
     share: float | Tensor | None = None
@@ -70,6 +75,29 @@ class Binary(Column):
         shares = [cast(Binary, kind).share for kind in kinds]
         return Binary(share=torch.tensor(shares, dtype=torch.float64), unseen=first.unseen)
 
+    def with_signed_inputs(self, signed: bool) -> Binary:
+        return replace(self, signed=signed and self.share is None)
+
+    def with_standardized_inputs(self, codes: NDArray[np.float64]) -> Binary:
+        ones, seen = np.nansum(codes) + 1, (~np.isnan(codes)).sum() + 2  # one 0 and one 1 added (rule of succession)
+        return replace(self, signed=False, share=float(ones / seen))
+
+    def to_json(self) -> dict[str, Any]:
+        step = 0.0 if self.unseen is None else self.unseen.step
+        return NUMERIC_SETTINGS | {"step": step} | ({} if self.share is None else {"share": self.share})
+
+    @classmethod
+    def from_json(
+        cls, settings: Mapping[str, Any], values: tuple[Any, ...] = (), missing: bool = False, other: float = 0.0
+    ) -> Binary:
+        found = read_settings(settings, {"share": None})
+        if len(values) != 2:
+            raise ValueError(f"'values' should be two, not {len(values)}.")
+        if missing:
+            raise ValueError("'missing' should be false where the column is binary.")
+        unseen = Unseen(tuple(map(float, values)), found["step"], other) if other else None
+        return cls(signed=found["share"] is None, share=found["share"], unseen=unseen)
+
     def valid(self, values: Tensor) -> Tensor:
         return self._listed(values) if self.unseen is None else values.isfinite()
 
@@ -95,7 +123,7 @@ class Binary(Column):
         return values * (values - 1) == 0
 
     def independent(self, values: Tensor) -> Tensor:
-        return ((values.sum() + 1) / (len(values) + 2)).logit().unsqueeze(0)  # as if there were one 0 and one 1 more
+        return ((values.sum() + 1) / (len(values) + 2)).logit().unsqueeze(0)  # one 0 and one 1 added
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         return (units.squeeze(-1) > noise).to(units.dtype)
@@ -113,16 +141,18 @@ class Categorical(Column):
 
     Arguments:
         k: the number of values.
-        ordered: whether the values are in an order: then there are input units, too, for 'above the first', ...,
-            'above the last but one', coded as -1 and +1, so that an order need not be learned.
-        reserved: the least probability of the last value, which then stands for all that was never seen: a share of
-            the distribution that is not learned. That value is scored, but never drawn, nor the most likely.
+        ordered: whether the values are in an order. There are then k - 1 more input units, "above the first", ...,
+            "above the last but one", coded as -1 and +1, so that the order need not be learned.
+        reserved: the least probability of the last value, which stands for all values that training has not seen. It
+            is scored, but never drawn or predicted.
 
     Example:
         >>> Categorical(3).encode(torch.tensor([2.0, 0.0]))
         tensor([[0., 0., 1.],
                 [1., 0., 0.]])
     """
+
+    kind = "categorical"
 
     k: int
     ordered: bool = False
@@ -158,6 +188,18 @@ class Categorical(Column):
     def allowed(self) -> str:
         return f"a whole number from 0 to {self.k - 1}"
 
+    def to_json(self) -> dict[str, Any]:
+        return NUMERIC_SETTINGS | ({"ordered": True} if self.ordered else {})
+
+    @classmethod
+    def from_json(
+        cls, settings: Mapping[str, Any], values: tuple[Any, ...] = (), missing: bool = False, other: float = 0.0
+    ) -> Categorical:
+        found = read_settings(settings, {"ordered": False})
+        if not values:
+            raise ValueError("'values' should be at least one.")
+        return cls(len(values) + missing + (other > 0), found["ordered"], other)
+
     def valid(self, values: Tensor) -> Tensor:
         return (values >= 0) & (values < self.k) & (values == values.floor())
 
@@ -172,11 +214,11 @@ class Categorical(Column):
         return self._log_shares(units).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
 
     def independent(self, values: Tensor) -> Tensor:
-        counts = values.long().bincount(minlength=self.k).to(values.dtype) + 1  # as if there were one more of each
+        counts = values.long().bincount(minlength=self.k).to(values.dtype) + 1  # one of each added
         return (counts / counts.sum()).log()
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        # The last is left out: it is 1 but for rounding, and is not to be missed.
+        # Without the last, which rounding may put below 1.
         below = units[..., : self.cardinality].softmax(dim=-1).cumsum(dim=-1)[..., :-1]
         return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
 

@@ -23,18 +23,21 @@ Rows: TypeAlias = Tensor | ArrayLike
 def _as_tensor(rows: ArrayLike) -> Tensor:
     array = np.asarray(rows)
     if array.dtype.kind not in "biufc":
-        raise DataError(f"'rows' should be numbers, not {array.dtype}: code other values as 0, 1, ..., holes as NaN.")
+        raise DataError(
+            f"'rows' should be numbers, not {array.dtype}: code other values as 0, 1, ..., and missing values as NaN."
+        )
     return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
 
 
 class Columns(Sequence[Column]):
-    """The columns of a table, in order: which units are whose, and rows to units and back.
+    """The columns of a table, in order: which column each unit belongs to, rows to units and units to log p.
 
     Arguments:
         kinds: the kind of each column.
-        names: a name for each, for messages; x1, x2, ... unless told.
+        names: the names of the columns, for messages. Default: x1, x2, ...
 
     Example:
+        >>> from made import Binary, Categorical
         >>> columns = Columns([Binary(), Categorical(3)], names=["male", "home"])
         >>> columns
         Columns(1 x Binary(signed=False), 1 x Categorical(k=3))
@@ -85,8 +88,8 @@ class Columns(Sequence[Column]):
 
     @cached_property
     def _groups(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
-        """Each family's joint kind, with its columns and their input and output units."""
-        with torch.inference_mode(False):  # what is made while evaluating is kept for training
+        """The joint kind of each family, with its columns and their input and output units."""
+        with torch.inference_mode(False):  # tensors made in evaluation are cached, and used in training
             return self._group()
 
     def _group(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
@@ -104,9 +107,9 @@ class Columns(Sequence[Column]):
         return groups
 
     def check(self, rows: Rows, like: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """Rows as a tensor, with the type and on the device of ``like``, and the flags of holes, if there are any.
+        """Rows as a tensor, with the dtype and on the device of ``like``, and which values are missing, if any.
 
-        Shapes: (rows, columns), with 0 in place of NaN, and (rows, columns). An error names the first entry that is
+        Shapes: (rows, columns), with 0 in place of NaN, and (rows, columns). An error names the first value that is
         not allowed.
         """
         table = rows if isinstance(rows, Tensor) else _as_tensor(rows)
@@ -134,13 +137,13 @@ class Columns(Sequence[Column]):
         return self._by_family(Column.inner, table, dtype).masked_fill(hole, 0), hole
 
     def outer(self, values: Tensor) -> Tensor:
-        """Values as the table has them, in double precision if columns are not all discrete; NaN stays NaN."""
+        """Values of the table, in double precision if columns are not all discrete; NaN stays NaN."""
         return self._by_family(Column.outer, values, None)
 
     def _by_family(
         self, method: Callable[[Column, Tensor], Tensor], table: Tensor, dtype: torch.dtype | None
     ) -> Tensor:
-        """A method of :class:`Column` on values, of each family's columns. Shapes: (rows, columns)."""
+        """Apply a method of :class:`Column` to the columns of each family. Shapes: (rows, columns)."""
         parts = []
         for kind, columns, _, _ in self._groups:
             values = table if len(self._groups) == 1 else table.index_select(1, columns.to(table.device))
@@ -175,9 +178,9 @@ class Columns(Sequence[Column]):
         return torch.cat(parts, dim=1).index_select(1, order.to(units.device))
 
     def noise(self, uniform: Tensor) -> Tensor:
-        """The random numbers that each column's kind draws with. Shapes: (rows, columns) to (rows, columns)."""
+        """The random numbers that :meth:`Column.draw` takes. Shapes: (rows, columns) to (rows, columns)."""
         return self._by_family(Column.noise, uniform, uniform.dtype)
 
     def initial(self) -> Tensor:
-        """What the output units are before training, if the weights add nothing. Shape: (outputs)."""
+        """The output units before training, if the weights add nothing. Shape: (outputs)."""
         return torch.cat([kind.initial() for kind in self.kinds])

@@ -1,19 +1,21 @@
-r"""Columns of numbers: a mixture of logistics on standardised values, and integers as the areas between them.
+r"""Columns of numbers: a mixture of logistics on standardised values, and of integers by areas under its density.
 
 With :math:`z = (x - \text{location}) / \text{scale}` and :math:`t_k = (z - \mu_k) / s_k`, the density is
 
 .. math:: p(x) = \frac{1}{\text{scale}} \sum_k \pi_k \frac{\sigma(t_k) \sigma(-t_k)}{s_k}
 
-in the data's own units. Where values are steps apart (integers), the probability of one is the area from half a step
-below it to half a step above. Both are computed from
+in the units of the data. Where values have a step (integers), the probability of one is the area from half a step below
+it to half a step above. Areas, and the probability of any interval [a, b), are computed from
 
 .. math:: \sigma(b) - \sigma(a) = \sigma(b) \sigma(-a) (1 - e^{a - b}),
 
-which loses no digits far out in the tails.
+which loses no digits in the tails. A draw at u from a component truncated to [a, b) has the odds
 
-Amounts that range over orders of magnitude are standardised on a curved scale (:mod:`transform`), whose slope is
-part of the density. Numbers that are never below some least one have a mixture that is cut off there: what would lie
-below is shared out over the rest, :math:`p(x) / \sum_k \pi_k \sigma((\mu_k - z_\text{low}) / s_k)`.
+.. math:: \frac{\sigma(a) + u (\sigma(b) - \sigma(a))}{\sigma(-b) + (1 - u) (\sigma(b) - \sigma(a))}.
+
+Amounts that range over orders of magnitude are standardised on a curved scale (:mod:`made.columns.transform`), whose
+slope is part of the density. The mixture of a column with a least value is truncated there:
+:math:`p(x) / \sum_k \pi_k \sigma((\mu_k - z_\text{low}) / s_k)`.
 
 A billionth of every such distribution is spread over the whole line, so that no finite number is impossible.
 """
@@ -21,38 +23,43 @@ A billionth of every such distribution is spread over the whole line, so that no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from made.columns.base import Column
+from made.columns.base import Bound, Column
+from made.columns.choice import choose
+from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.transform import bend, log_slope, unbend
 
 __all__ = ["Numeric"]
 
-# A ten-thousandth of every mixture is spread over logistics that are ever wider, a tail like a power of z: what is far
-# from everything that was seen costs tens of nats, not thousands. On a curved scale, one logistic is such a tail.
+# A ten-thousandth of every mixture belongs to ever wider logistics, whose sum has a tail like a power of z: a value far
+# from all training data costs tens of nats, not thousands. On a curved scale, one logistic has such a tail.
 WIDE_SCALES = (4.0, 20.0, 100.0, 500.0, 2500.0)
 WIDE_SHARES = (8e-5, 1.6e-5, 3.2e-6, 6.4e-7, 1.6e-7)
 CURVED_WIDE = ((2.0,), (1e-4,))
 
-# A billionth is a Cauchy distribution over the whole line, the other side of a bound, too: no finite number is
-# impossible, and even what is 1e15 scales away costs no more than a hundred nats. It is never drawn from.
+# A billionth belongs to a Cauchy distribution over the whole line, beyond a bound too: no finite number is impossible,
+# and even one 1e15 scales away costs no more than a hundred nats. It is never drawn from.
 FAR_SHARE = 1e-9
 
-# The input units beside z itself: where along the values it is, at places where standardised values usually are.
+# The input units beside z: soft steps at these standardised values.
 PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 
-# Standardised values are no farther than this: it has room for its square in single precision.
+# The largest standardised value: its square fits into single precision.
 FARTHEST = 1e15
 
-# How wide a step may be, in standardised values: beyond, single precision has no area for it. Data are far from both.
-LEAST_STEP, MOST_STEP = 1e-12, 1e15
+# Limits of forged settings, far from those of any data: beyond them, values have no likelihood in single precision.
+LEAST_STEP, MOST_STEP = 1e-12, 1e15  # a step near the middle, in standardised values
+NARROWEST, WIDEST = 1e-30, 1e30  # a step, and the scale of a column with steps
+FARTHEST_BENT = 1e4  # location and scale on a curved scale, where numbers are logarithms
 
 FIELDS = ("location", "scale", "step", "curve", "center", "low")
 TAIL = 0.025
@@ -63,19 +70,17 @@ NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 class Numeric(Column):
     r"""A column of numbers: a mixture of logistics.
 
-    Input units are z, its growth slowed so that a heavy tail does no harm, and smooth steps at :data:`PLACES`. Output
-    units are, for each component, the logit of :math:`\pi_k`, the mean :math:`\mu_k`, and :math:`\log s_k`, which has
-    a floor, so that a value that often repeats cannot make a density infinite. Beside them, every mixture has a small
-    share of wide logistics that are not learned, :data:`WIDE_SCALES`, for heavy tails.
+    Input units are asinh z, which grows slowly in heavy tails, and soft steps at :data:`PLACES`. Output units are, for
+    each component, the logit of :math:`\pi_k`, the mean :math:`\mu_k`, and :math:`\log s_k`, which has a lower limit:
+    a value that often repeats cannot make a density infinite.
 
     Arguments:
-        location, scale: what standardises the values (on the curved scale, if it is one), such as median and spread.
-        step: how far apart values are, counted from ``center`` on a curved scale, otherwise from ``location``; 0 for
-            real numbers.
+        location, scale: standardise the values (on the curved scale, if there is one), for example median and spread.
+        step: the spacing of values, counted from ``center`` on a curved scale, otherwise from ``location``; 0 for real
+            numbers.
         components: the number of logistics.
-        curve, center: of :mod:`made.columns.transform`; 0 for a straight scale.
-        low: the least value that is drawn, one of the steps if there are steps; what lies below costs as much as what
-            is far away.
+        curve, center: of :mod:`made.columns.transform`; ``curve=0`` for a straight scale.
+        low: the least value that is drawn, on the grid if there is a step. Lower values cost as much as outliers.
 
     Example:
         >>> kind = Numeric(location=170, scale=10, step=1)
@@ -87,7 +92,12 @@ class Numeric(Column):
         >>> amounts = amount.outer(amount.draw(amount.initial().expand(1000, -1), torch.linspace(0, 0.999, 1000)))
         >>> bool((amounts >= 0).all())
         True
+        >>> probability = kind.log_interval(kind.initial(), 179.5, 189.5).exp()
+        >>> bool(probability.isclose(kind.log_prob(units, kind.inner(heights))[210:220].exp().sum()))
+        True
     """
+
+    kind = "numeric"
 
     location: float
     scale: float
@@ -107,33 +117,54 @@ class Numeric(Column):
                 raise ValueError(f"'{name}' should be a finite number, at least {least:g}, not {value!r}.")
         if not self.low < math.inf:
             raise ValueError(f"'low' should be a number, or -inf for none, not {self.low!r}.")
-        if self.step and self._bounded and not self._is_step(torch.tensor(self.low, dtype=torch.float64)).item():
-            raise ValueError(f"'low' should be one of the steps of {self.step:g}, not {self.low:g}.")
-        if self.step and not LEAST_STEP <= self.step / max(float(self.spread), math.ulp(0.0)) <= MOST_STEP:
-            raise ValueError(
-                f"'step' should be {LEAST_STEP:g} to {MOST_STEP:g} times what the scale is about the middle, "
-                f"{self.spread:g}, not {self.step:g}."
-            )
         if self.components < 1:
             raise ValueError(f"'components' should be at least 1, not {self.components}.")
+        if self.curve and max(abs(self.location), self.scale) > FARTHEST_BENT:
+            raise ValueError(f"'location' and 'scale' should be at most {FARTHEST_BENT:g} on a curved scale.")
+        if self.step:
+            self._check_step()
+
+    def _check_step(self) -> None:
+        for name, value in (("step", self.step), ("scale", self.scale)):
+            if not NARROWEST <= value <= WIDEST:
+                raise ValueError(
+                    f"'{name}' should be {NARROWEST:g} to {WIDEST:g} where values have a step, not {value:g}."
+                )
+        spread = max(float(self.spread), math.ulp(0.0))
+        lost = self.curve and self.step < 8 * max(math.ulp(self.center), math.ulp(self.middle.item() - self.center))
+        if lost or not LEAST_STEP <= self.step / spread <= MOST_STEP:
+            raise ValueError(
+                f"'step' should be {LEAST_STEP:g} to {MOST_STEP:g} times the scale near the middle, {spread:g}, and "
+                f"distinguishable from its neighbours, not {self.step:g}."
+            )
+        if self._bounded and not self._is_step(torch.tensor(self.low, dtype=torch.float64)).item():
+            raise ValueError(f"'low' should be on the grid with a step of {self.step:g}, not {self.low:g}.")
 
     @property
     def outputs(self) -> int:
         return 3 * self.components
 
     @property
+    def grid(self) -> tuple[float, float]:
+        return self.center if self.curve else self.location, self.step
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.low - self.step / 2, math.inf
+
+    @property
     def allowed(self) -> str:
-        origin = self.center if self.curve else self.location
-        return f"a number in steps of {self.step:g} from {origin:g}" if self.step else "a finite number"
+        origin, step = self.grid
+        return f"a number in steps of {step:g} from {origin:g}" if step else "a finite number"
 
     @property
     def middle(self) -> Tensor:
-        """The value whose standardised value is 0, but for steps."""
-        return self._straight(torch.zeros(1, dtype=torch.float64))
+        """The value whose standardised value is 0, not rounded to a step."""
+        return self.straight(torch.zeros(1, dtype=torch.float64))
 
     @property
     def spread(self) -> float | Tensor:
-        """How much a unit of standardised values is about the middle, in the data's own units."""
+        """The size of a standardised unit near the middle, in the units of the data."""
         if not self._curved:
             return self.scale
         location, curve = (torch.as_tensor(each, dtype=torch.float64) for each in (self.location, self.curve))
@@ -153,9 +184,28 @@ class Numeric(Column):
         object.__setattr__(together, "components", getattr(kinds[0], "components"))  # noqa: B009
         return together
 
+    def describe(self, show: Callable[[float], str]) -> str:
+        parts = [f"around {show(self.middle.item())}", f"spread {self.spread:g}"]
+        parts += [f"steps of {self.step:g}"] if self.step else []
+        return ", ".join(parts + ([f"at least {show(self.low)}"] if self._bounded else []))
+
+    def to_json(self) -> dict[str, Any]:
+        later = {"curve": self.curve, "center": self.center} | ({"low": self.low} if self._bounded else {})
+        settings = {key: getattr(self, key) for key in NUMERIC_SETTINGS}
+        return settings | {key: value for key, value in later.items() if key == "low" or value}
+
+    @classmethod
+    def from_json(
+        cls, settings: Mapping[str, Any], values: tuple[Any, ...] = (), missing: bool = False, other: float = 0.0
+    ) -> Numeric:
+        if values or missing:
+            raise ValueError("'values' should be empty, and 'missing' false, where the column is numeric.")
+        found = read_settings(settings, {"curve": 0.0, "center": 0.0, "low": None})
+        return cls(**found | {"low": -math.inf if found["low"] is None else found["low"]})
+
     def valid(self, values: Tensor) -> Tensor:
         valid = values.isfinite()
-        if self._stepped:
+        if self.stepped:
             valid &= self._is_step(values)
         return valid
 
@@ -176,7 +226,7 @@ class Numeric(Column):
         return torch.cat([z.asinh(), torch.tanh(2 * (z - places))], dim=-1)
 
     def initial(self) -> Tensor:
-        """The components side by side, as a standard normal would have them, the outermost ones wide."""
+        """The components at quantiles of a standard normal distribution, the outermost ones wide."""
         means = torch.special.ndtri((torch.arange(self.components) + 0.5) / self.components)
         log_scales = torch.full((self.components,), -1.0)
         log_scales[[0, -1]] = -0.5
@@ -185,7 +235,7 @@ class Numeric(Column):
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         weight, mean, scale = self._components(units)
         far = math.log(FAR_SHARE / math.pi) - torch.log1p(values.square())
-        if self._stepped:
+        if self.stepped:
             begin, width = self._step_of(values)
             far = far + width.log()
             below, width = begin.unsqueeze(-1), width.unsqueeze(-1)
@@ -196,8 +246,8 @@ class Numeric(Column):
             t = (values.unsqueeze(-1) - mean) / scale
             parts = F.logsigmoid(t) + F.logsigmoid(-t) - scale.log()
         log_p = torch.logsumexp(weight + parts, dim=-1) + math.log1p(-FAR_SHARE)
-        if not self._stepped:
-            # The logarithm in double precision: a scale may be too small, or too large, for the network's own.
+        if not self.stepped:
+            # In double precision: the scale may be out of the range of the network's own.
             slope = -self._like(self.scale, values, double=True).log()
             if self._curved:
                 slope = slope + log_slope(self._unstandard(values), self._like(self.curve, values, double=True))
@@ -214,17 +264,34 @@ class Numeric(Column):
         above = share.cumsum(dim=-1)
         chosen = (noise.unsqueeze(-1) >= above[..., :-1]).sum(dim=-1, keepdim=True)
         share, mean, scale = (each.gather(-1, chosen).squeeze(-1) for each in (share, mean, scale))
-        # Where in its component's share the number lies is uniform again.
+        # The position of the number within its component's share is uniform again.
         eps = torch.finfo(units.dtype).eps
         within = ((noise - above.gather(-1, chosen).squeeze(-1)) / share + 1).clamp(eps, 1 - eps)
         return self._on_steps(self._quantile(within, mean, scale, self._edge(units)))
 
+    def log_interval(self, units: Tensor, low: Bound, high: Bound) -> Tensor:
+        weight, _, _, _, _, log_share, log_all = self._between(units, low, high)
+        return (weight + log_share).logsumexp(dim=-1) - log_all
+
+    def draw_interval(self, units: Tensor, low: Bound, high: Bound, uniform: Tensor) -> Tensor:
+        weight, mean, scale, begin, end, log_share, _ = self._between(units, low, high)
+        chosen, within = choose(weight + log_share, uniform)
+        eps = torch.finfo(units.dtype).eps
+        within, place = within.clamp(eps, 1 - eps), chosen.unsqueeze(-1)
+        mean, scale, log_share = (each.gather(-1, place).squeeze(-1) for each in (mean, scale, log_share))
+        below = torch.logaddexp(F.logsigmoid((begin - mean) / scale), within.log() + log_share)
+        above = torch.logaddexp(F.logsigmoid((mean - end) / scale), torch.log1p(-within) + log_share)
+        return self._on_steps((mean + scale * (below - above)).clamp(begin, end))
+
+    def cdf(self, units: Tensor, values: Tensor) -> Tensor:
+        return self.log_interval(units, -math.inf, values + self.step / 2).exp()
+
     def mode(self, units: Tensor) -> Tensor:
-        """Of the components' own modes, the one where the density is highest."""
+        """Of the modes of the components, the one with the highest density."""
         _, mean, scale = (each[..., : self.components] for each in self._components(units))
         candidates = [mean]
         if self._curved:
-            # Where the slope of the scale has moved a component's mode; to the bound, if it is as wide as that.
+            # The slope of the scale moves a component's mode, for a wide one as far as the bound.
             stretch = self._like(self.scale, units).unsqueeze(-1) if isinstance(self.scale, Tensor) else self.scale
             bent = self._unstandard(mean.movedim(-1, 0)).movedim(0, -1).to(units.dtype)
             candidates.append(mean - 2 * scale * torch.atanh((scale * stretch * bent.tanh()).clamp(-0.99, 0.99)))
@@ -236,11 +303,10 @@ class Numeric(Column):
         return places.gather(0, density.argmax(dim=0, keepdim=True)).squeeze(0)
 
     def mean(self, units: Tensor) -> Tensor:
-        """The expected value; on a curved scale that of the components that are learned, without far tails.
+        """The expected value; on a curved scale that of the learned components, without far tails.
 
-        A tail that is heavy enough has no mean, and a component of small weight that is wide on a curved scale can have
-        one that is far from all data. So there, the mean is over 32 quantiles of each component, and what is beyond the
-        outermost :data:`TAIL` of the mixture on either side counts as if it were where that begins.
+        A heavy tail has no mean, and a component of small weight that is wide on a curved scale can have one far from
+        all data. There, the mean is over 32 quantiles of each component, winsorised at :data:`TAIL` on either side.
         """
         weight, mean, scale = self._cut_off(units)
         if self._curved:
@@ -250,7 +316,7 @@ class Numeric(Column):
             low = low.unsqueeze(-1).unsqueeze(-1) if low.ndim else low
             places = self._quantile(nodes, mean.unsqueeze(-1), scale.unsqueeze(-1), low)
             # Columns last, to be straightened.
-            values = self._straight(places.movedim((-2, -1), (0, 1))).movedim((0, 1), (-2, -1))
+            values = self.straight(places.movedim((-2, -1), (0, 1))).movedim((0, 1), (-2, -1))
             shares = weight.softmax(dim=-1).to(values).unsqueeze(-1) * torch.from_numpy(NODE_WEIGHTS / 2).to(values)
             values, order = values.flatten(-2).sort(dim=-1)
             shares = shares.flatten(-2).gather(-1, order)
@@ -260,23 +326,23 @@ class Numeric(Column):
             return self.inner((shares * values.clamp(least, most)).sum(dim=-1)).to(units.dtype)
         if self._bounded:
             low = self._edge(units).unsqueeze(-1)
-            t = ((mean - low) / scale).clamp(min=-15)  # far below, what is left of a component has its scale for a mean
+            t = ((mean - low) / scale).clamp(min=-15)  # far below, the rest of a component has its scale as mean
             mean = low + scale * F.softplus(t) / t.sigmoid()
         return (weight.exp() * mean).sum(dim=-1)
 
     def average(self, weights: Tensor, values: Tensor) -> Tensor:
         if not self._curved:
             return super().average(weights, values)
-        return self.inner((weights.double() * self._straight(values)).sum(dim=0)).to(values.dtype)
+        return self.inner((weights.double() * self.straight(values)).sum(dim=0)).to(values.dtype)
 
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
         weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
         return torch.cat([weight / temperature, mean, log_scale + math.log(temperature)], dim=-1)
 
-    # A field is a number, or, of several columns worked on together, a tensor with one for each.
+    # A setting is a number, or, for several columns evaluated together, a tensor with one for each.
 
     @cached_property
-    def _stepped(self) -> bool:
+    def stepped(self) -> bool:
         return bool((self.step > 0).all()) if isinstance(self.step, Tensor) else self.step > 0
 
     @cached_property
@@ -289,7 +355,7 @@ class Numeric(Column):
 
     @property
     def _origin(self) -> float | Tensor:
-        """Where steps are counted from."""
+        """The origin of the grid."""
         return self.center if self._curved else self.location
 
     def _like(self, field: float | Tensor, values: Tensor, double: bool = False) -> Tensor:
@@ -300,33 +366,33 @@ class Numeric(Column):
         return (steps - steps.round()).abs() < 1e-3
 
     def _unstandard(self, values: Tensor) -> Tensor:
-        """Standardised values as they were before, on the curved scale if it is one, in double precision."""
+        """Undo standardisation, in double precision; on a curved scale, the result is still bent."""
         double = values.double()
         return self._like(self.location, double) + double * self._like(self.scale, double)
 
-    def _straight(self, values: Tensor) -> Tensor:
-        """Values of the table that need not be steps."""
+    def straight(self, values: Tensor) -> Tensor:
+        """Values of the table, not rounded to steps."""
         found = self._unstandard(values)
         if self._curved:
             found = unbend(found, self._like(self.center, found), self._like(self.curve, found))
         return found
 
     def _nearest(self, values: Tensor) -> Tensor:
-        """Values of the table, each the nearest step; they may be below the least one."""
-        found = self._straight(values)
-        if not self._stepped:
+        """Values of the table, rounded to steps; they may be below the least one."""
+        found = self.straight(values)
+        if not self.stepped:
             return found
         origin, step = self._like(self._origin, found), self._like(self.step, found)
         return origin + ((found - origin) / step).round() * step
 
     def _step_of(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the step of each standardised value begins, and how wide it is there."""
+        """The lower end and the width of the step of each standardised value."""
         if not self._curved:
             width = self._width(values)
             return values - width / 2, width
         found, step = self._nearest(values), self._like(self.step, values, double=True)
         below, above = self.inner(found - step / 2), self.inner(found + step / 2)
-        # Far from the centre, the difference of the two has no digits left, and the slope is as good.
+        # Far from the centre, the difference of the two has no digits left, and the slope is accurate.
         curve, scale = self._like(self.curve, values, double=True), self._like(self.scale, values, double=True)
         slope = log_slope(bend(found, self._like(self.center, found), curve), curve).exp() / scale
         far = (found - self._like(self.center, found)).abs() > 1e6 * step
@@ -342,11 +408,11 @@ class Numeric(Column):
         return self.inner(low - step / 2)
 
     def _width(self, values: Tensor) -> Tensor:
-        """A step, of standardised values on a straight scale."""
+        """A step on a straight scale, in standardised values."""
         return self._like(self.step, values) / self._like(self.scale, values)
 
     def _on_steps(self, values: Tensor) -> Tensor:
-        if not self._stepped:
+        if not self.stepped:
             return values
         if self._curved or self._bounded:
             return self.inner(self.outer(values)).to(values.dtype)
@@ -354,15 +420,15 @@ class Numeric(Column):
         return (values / width).round() * width
 
     def _quantile(self, share: Tensor, mean: Tensor, scale: Tensor, low: Tensor) -> Tensor:
-        """The value that this share of a component lies below, of what is above the least one."""
+        """The quantile of a component, truncated at the least value."""
         if not self._bounded:
             return mean + scale * share.logit()
-        # In logarithms of what lies above, to lose nothing where a component is almost all below the least value.
+        # In logarithms of the upper tail: a component may lie almost entirely below the least value.
         above = torch.log1p(-share) + F.logsigmoid((mean - low) / scale)
         return torch.maximum(mean + scale * ((-torch.expm1(above)).log() - above), low)
 
     def _cut_off(self, units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """As :meth:`_components`, with the shares that components have above the least value."""
+        """As :meth:`_components`, with the components' shares above the least value."""
         weight, mean, scale = self._components(units)
         if self._bounded:
             low = self._edge(units).unsqueeze(-1)
@@ -373,8 +439,8 @@ class Numeric(Column):
         """The logarithm of each share, the means, and the scales. Shapes: (..., components)."""
         weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
         least: float | Tensor = 1e-3
-        if self._stepped:
-            # On a curved scale, steps are ever narrower: one that is far out can still be a component's all.
+        if self.stepped:
+            # On a curved scale, steps get ever narrower: a component may still have to fit into one.
             least = self._like(1e-5, units) if self._curved else (self._width(units) / 10).clamp(1e-6, 1e-3)
             least = least.unsqueeze(-1) if least.ndim else least
         scales, shares = CURVED_WIDE if self._curved else (WIDE_SCALES, WIDE_SHARES)
@@ -383,3 +449,22 @@ class Numeric(Column):
         weight = torch.cat([weight.log_softmax(dim=-1) + math.log1p(-sum(shares)), wide[..., 1, :].log()], dim=-1)
         scale = torch.cat([log_scale.clamp(max=20).exp() + least, wide[..., 0, :]], dim=-1)
         return weight, torch.cat([mean, torch.zeros_like(wide[..., 0, :])], dim=-1), scale
+
+    def _between(self, units: Tensor, low: Bound, high: Bound) -> tuple[Tensor, ...]:
+        """The components, the transformed limits, the log probability of the interval under each component, and of all
+        values above the least one under the mixture (0 without a least value).
+
+        All but the limits and the last have the shape (..., components).
+        """
+        weight, mean, scale = self._components(units)
+        bounds = [torch.as_tensor(end, dtype=torch.float64) for end in (low, high)]
+        ends = self.inner(torch.stack(torch.broadcast_tensors(*bounds))).to(units)
+        log_all = torch.zeros_like(weight[..., 0])
+        if self._bounded:
+            edge = self._edge(units)
+            ends = torch.maximum(ends, edge)
+            log_all = (weight + F.logsigmoid((mean - edge) / scale)).logsumexp(dim=-1)
+        begin, end = ends
+        first, last = begin.unsqueeze(-1), end.unsqueeze(-1)
+        parts = F.logsigmoid((last - mean) / scale) + F.logsigmoid((mean - first) / scale)
+        return weight, mean, scale, begin, end, parts + (-torch.expm1((first - last) / scale)).log(), log_all

@@ -1,20 +1,23 @@
-r"""Numbers of which there are few different ones: counts, grades, codes.
+r"""Numbers with few distinct values: counts, grades, codes.
 
-Each value that training saw has a logit of its own, as if it were a category, so that any shape can be learned. Unlike
-categories, values are in an order, have a mean, and any other number has a probability, too (:mod:`unseen`).
+Each value that training has seen has its own logit, as a category would, so any shape can be learned. Unlike
+categories, the values have an order and a mean, and other numbers have a probability too (:mod:`made.columns.unseen`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from made.columns.base import Column
+from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
 __all__ = ["Ordinal"]
@@ -22,16 +25,14 @@ __all__ = ["Ordinal"]
 
 @dataclass(frozen=True)
 class Ordinal(Column):
-    r"""A column of k different numbers, whose codes are 0, ..., k - 1.
+    r"""A column of k distinct numbers, coded as 0, ..., k - 1; see :class:`made.columns.unseen.Unseen` for all others.
 
-    Other numbers have codes beside these, see :class:`made.columns.unseen.Unseen`.
-
-    Input units are one-hot, and one more for the place in the order, whose growth is slowed far from the list: it is
-    all that is known of a number that is not listed. Output units are the logits of a softmax.
+    Input units are one-hot, and one more for the position in the order, which grows slowly beyond the list: it is all
+    that is known of a number that is not listed. Output units are the logits of a softmax.
 
     Arguments:
         values: the numbers, ascending.
-        step: how far apart numbers are, those not listed, too; 0 for real numbers.
+        step: the spacing of all numbers, listed or not; 0 for real numbers.
         share: the probability of all other numbers together; 0: they are not allowed.
 
     Example:
@@ -43,14 +44,17 @@ class Ordinal(Column):
         2.0
     """
 
+    kind = "ordinal"
+    quantitative = True
+
     values: tuple[float, ...]
     step: float = 0.0
     share: float = 1e-6
 
     @cached_property
     def beside(self) -> Unseen:
-        """The numbers that are not listed, and places among the codes for all."""
-        return Unseen(self.values, self.step, self.share or 0.5)  # a share that no other number has is not used
+        """The distribution of the numbers that are not listed, and their codes."""
+        return Unseen(self.values, self.step, self.share or 0.5)  # 0.5 is not used
 
     def __post_init__(self) -> None:
         self.beside  # noqa: B018  # checks both
@@ -71,13 +75,24 @@ class Ordinal(Column):
     def allowed(self) -> str:
         return "a finite number" if self.share else f"a whole number from 0 to {self.codes - 1}"
 
+    def to_json(self) -> dict[str, Any]:
+        return NUMERIC_SETTINGS | {"step": self.step}
+
+    @classmethod
+    def from_json(
+        cls, settings: Mapping[str, Any], values: tuple[Any, ...] = (), missing: bool = False, other: float = 0.0
+    ) -> Ordinal:
+        if missing:
+            raise ValueError("'missing' should be false where the column is ordinal.")
+        return cls(tuple(map(float, values)), read_settings(settings, {})["step"], other)
+
     def valid(self, values: Tensor) -> Tensor:
         return values.isfinite() if self.share else self.beside.listed(values)
 
     def encode(self, values: Tensor) -> Tensor:
         places = torch.arange(self.codes, dtype=values.dtype, device=values.device)
         code = values.unsqueeze(-1)
-        # Codes that are all as frequent have this standard deviation.
+        # The standard deviation of equally frequent codes.
         spread = math.sqrt((self.codes**2 - 1) / 12) or 1.0
         order = ((code - (self.codes - 1) / 2) / spread).asinh()
         return torch.cat([(code == places).to(values.dtype), order], dim=-1)
@@ -89,11 +104,11 @@ class Ordinal(Column):
         return self.beside.combine(learned, listed, values) if self.share else learned
 
     def independent(self, values: Tensor) -> Tensor:
-        counts = values.long().bincount(minlength=self.codes).to(values.dtype) + 1  # as if there were one more of each
+        counts = values.long().bincount(minlength=self.codes).to(values.dtype) + 1  # one of each added
         return (counts / counts.sum()).log()
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        # The last is left out: it is 1 but for rounding, and is not to be missed.
+        # Without the last, which rounding may put below 1.
         below = units.softmax(dim=-1).cumsum(dim=-1)[..., :-1]
         return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
 
@@ -101,7 +116,7 @@ class Ordinal(Column):
         return units.argmax(dim=-1).to(units.dtype)
 
     def mean(self, units: Tensor) -> Tensor:
-        """The place of the expected value among the codes."""
+        """The code of the expected value."""
         values = torch.tensor(self.values, dtype=torch.float64, device=units.device)
         return self._place((units.double().softmax(dim=-1) * values).sum(dim=-1)).to(units.dtype)
 

@@ -16,7 +16,7 @@ from made.columns.base import Column
 from made.columns.discrete import Binary, Categorical
 from made.columns.logistic import Numeric
 from made.columns.ordinal import Ordinal
-from made.columns.point_masses import Spiked
+from made.columns.point_masses import PointMasses
 from made.columns.transform import FARTHEST
 from made.columns.unseen import Unseen
 from made.errors import DataError
@@ -223,7 +223,7 @@ class Facts:
             low = -math.inf if self.low is None else self.low
             rest = Numeric(self.location, self.scale, self.step, curve=self.curve, center=self.center, low=low)
             points = self.spikes + (math.inf,) * self.missing
-            return Spiked(rest, points) if points else rest
+            return PointMasses(rest, points) if points else rest
         if self.kind == "binary":
             return Binary(signed and self.share is None, self.share, self.beside)
         if self.kind == "ordinal":

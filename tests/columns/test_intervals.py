@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from made import Numeric
-from made.columns.mass import MISSING, choose, draw_within, log_mass
-from made.columns.point_masses import Spiked
+from made.columns.base import MISSING
+from made.columns.choice import choose
+from made.columns.point_masses import PointMasses
 
 KINDS = [
     Numeric(170, 10),
@@ -19,8 +20,8 @@ KINDS = [
     Numeric(3, 1.5, curve=1.0, low=0.0),
     Numeric(3, 1.5, step=1, curve=1.0, low=0.0),
     Numeric(0.0, 2.0, low=-3.0),
-    Spiked(Numeric(3, 1.5, step=1, low=0), spikes=(0.0, math.inf)),
-    Spiked(Numeric(3, 1.5, curve=1.0, low=0.0), spikes=(0.0, 7.5)),
+    PointMasses(Numeric(3, 1.5, step=1, low=0), points=(0.0, math.inf)),
+    PointMasses(Numeric(3, 1.5, curve=1.0, low=0.0), points=(0.0, 7.5)),
 ]
 
 
@@ -30,18 +31,18 @@ def test_the_mass_of_an_interval_is_the_share_of_draws_in_it(kind) -> None:
     units = kind.initial().double() + torch.randn(kind.outputs, generator=generator, dtype=torch.float64) * 0.5
     uniform = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
     draws = kind.outer(kind.draw(units.expand(len(uniform), -1), uniform)).clamp(max=MISSING)
-    rest = kind.rest if isinstance(kind, Spiked) else kind
+    rest = kind.rest if isinstance(kind, PointMasses) else kind
     half = rest.step / 2
     ends = np.quantile(draws[draws < MISSING].numpy(), [0, 0.01, 0.2, 0.5, 0.9]).tolist()
     ends = [-math.inf, *(end - half if not half else math.floor(end) + half for end in ends), MISSING, math.inf]
     total = 0.0
     for low, high in itertools.pairwise(sorted(set(ends))):
-        mass = log_mass(kind, units, low, high).exp().item()
+        mass = kind.log_interval(units, low, high).exp().item()
         share = ((draws >= low) & (draws < high)).double().mean().item()
         assert mass == pytest.approx(share, abs=1e-3)
         total += mass
         if mass > 1e-3:
-            within = draw_within(kind, units.expand(2000, -1), low, high, (torch.arange(2000) + 0.5) / 2000)
+            within = kind.draw_interval(units.expand(2000, -1), low, high, (torch.arange(2000) + 0.5) / 2000)
             values = kind.outer(within).clamp(max=MISSING)
             assert ((values >= low - 1e-9) & (values <= high + 1e-9)).all()
             inside = draws[(draws >= low) & (draws < high)]
@@ -54,21 +55,21 @@ def test_the_mass_of_an_interval_is_the_share_of_draws_in_it(kind) -> None:
 def test_far_out_in_a_tail_nothing_is_lost() -> None:
     kind = Numeric(0.0, 1.0)
     units = kind.initial().double()
-    mass = log_mass(kind, units, 1e4, 2e4)
+    mass = kind.log_interval(units, 1e4, 2e4)
     assert torch.isfinite(mass)
-    values = draw_within(kind, units.expand(1000, -1), 1e4, 2e4, torch.rand(1000, dtype=torch.float64))
+    values = kind.draw_interval(units.expand(1000, -1), 1e4, 2e4, torch.rand(1000, dtype=torch.float64))
     assert ((values >= 1e4) & (values <= 2e4)).all()
-    assert log_mass(kind, units, -math.inf, math.inf).item() == pytest.approx(0, abs=1e-12)
+    assert kind.log_interval(units, -math.inf, math.inf).item() == pytest.approx(0, abs=1e-12)
 
 
-def test_spikes_have_a_probability_of_their_own() -> None:
-    kind = Spiked(Numeric(3, 1.5, curve=1.0, low=0.0), spikes=(0.0, 7.5))
+def test_points_have_a_probability_of_their_own() -> None:
+    kind = PointMasses(Numeric(3, 1.5, curve=1.0, low=0.0), points=(0.0, 7.5))
     units = torch.randn(kind.outputs, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    for spike in kind.spikes:
-        expected = kind.log_prob(units, kind.inner(torch.tensor(spike, dtype=torch.float64)))
-        assert log_mass(kind, units, spike, math.nextafter(spike, math.inf)).item() == pytest.approx(expected.item())
+    for point in kind.points:
+        expected = kind.log_prob(units, kind.inner(torch.tensor(point, dtype=torch.float64)))
+        assert kind.log_interval(units, point, math.nextafter(point, math.inf)).item() == pytest.approx(expected.item())
     at = kind.outer(
-        draw_within(kind, units.expand(10, -1), 7.5, math.nextafter(7.5, 8), torch.rand(10, dtype=torch.float64))
+        kind.draw_interval(units.expand(10, -1), 7.5, math.nextafter(7.5, 8), torch.rand(10, dtype=torch.float64))
     )
     assert (at == 7.5).all()
 
