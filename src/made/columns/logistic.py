@@ -93,7 +93,7 @@ class Numeric(Column):
         >>> bool((amounts >= 0).all())
         True
         >>> probability = kind.log_interval(kind.initial(), 179.5, 189.5).exp()
-        >>> bool(probability.isclose(kind.log_prob(units, kind.inner(heights))[210:220].exp().sum()))
+        >>> bool(probability.isclose(kind.log_prob(units, kind.inner(heights)).exp()[210:220].sum().float()))
         True
     """
 
