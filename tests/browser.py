@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from made import MADE
+from made.model.model import Model
 
 __all__ = ["animals", "browse", "fitted", "in_a_browser", "parsed"]
 
@@ -38,8 +39,8 @@ def animals() -> pa.Table:
     )
 
 
-def fitted(table, **parameters) -> MADE:
-    return MADE(**(FAST | parameters)).fit(table)
+def fitted(table, **parameters) -> Model:
+    return MADE(**(FAST | parameters)).fit(table).model_
 
 
 class Checker(HTMLParser):
@@ -94,7 +95,7 @@ in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium
 
 # The page is put into frames of several widths, and looked at from outside: it needs no script itself, and a window
 # cannot be as narrow as a telephone.
-PROBE = """<!DOCTYPE html><html><body><pre id="found"></pre><script>
+PROBE = """<!DOCTYPE html><html><head><meta charset="utf-8"></head><body><pre id="found"></pre><script>
 const found = [], frames = [...FRAMES];
 function look(frame) {
   const page = frame.contentDocument, root = page.documentElement, wide = frame.clientWidth;

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from browser import animals, fitted
-from made import MADE
+from made.model.model import Model
 from made.report.measure import measure
 from made.report.report import Report
 
@@ -17,7 +17,7 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="session")
-def model(table) -> MADE:
+def model(table) -> Model:
     return fitted(table)
 
 

@@ -29,7 +29,7 @@ def test_a_report_has_the_numbers_of_the_model(report, model, table) -> None:
     assert report.columns[0].shares.sampled == pytest.approx(tuple(share.values()))
     assert report.columns[3].spike.value == 0
     assert report.columns[4].shares.labels == ("False", "True")
-    assert report.training.epochs == tuple((e.number, e.train_nll, e.valid_nll) for e in model.model_.history)
+    assert report.training.epochs == tuple((e.number, e.train_nll, e.valid_nll) for e in model.history)
     assert report.training.masks == 2
     assert report.dependence.pairs == 10
     assert len(report.dependence.real) == 5

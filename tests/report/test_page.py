@@ -69,9 +69,9 @@ def test_odd_tables_have_a_page(rows) -> None:
     json.dumps(found.facts(), default=str)
 
 
-def test_many_columns_have_a_page() -> None:
+def test_many_columns_have_a_page_below_a_megabyte() -> None:
     matrix = np.random.default_rng(0).normal(size=(60, 70)).cumsum(axis=1)
-    found = measure(fitted(matrix, max_epochs=1), matrix)
+    found = measure(fitted(matrix, max_epochs=1), matrix, top=2)
     content = page(found)
     checker = parsed(content)
     assert len(found.columns) == 70
@@ -80,11 +80,6 @@ def test_many_columns_have_a_page() -> None:
     assert "The 60 of 70 columns with the largest distance" in checker.text
     assert "the 40 of 70 columns with the strongest associations" in checker.text
     assert len(content) < 1_000_000
-
-
-def test_thirty_columns_take_less_than_a_megabyte() -> None:
-    matrix = np.random.default_rng(0).normal(size=(200, 31)).cumsum(axis=1)
-    assert len(page(measure(fitted(matrix, max_epochs=1), matrix)).encode()) < 500_000
 
 
 def test_a_column_of_holes_has_only_samples(model, table) -> None:
@@ -142,7 +137,7 @@ def test_a_browser_shows_what_is_long_and_obeys_nothing(tmp_path) -> None:
             **{f"a_rather_long_name_{d}": np.random.default_rng(d).normal(size=40) for d in range(45)},
         }
     )
-    found = measure(fitted(rows, max_epochs=1), rows, name=evil, data="d" * 500)
+    found = measure(fitted(rows, max_epochs=1), rows, name=evil, data="d" * 500, top=2)
     for each in browse(page(found), tmp_path, 390, 1280):
         assert each["scroll"] <= each["wide"]
         assert each["outside"] == []

@@ -53,7 +53,7 @@ def report(
     made = load(model, seed, quiet=quiet)
     table = known_columns(read_rows(data, "test")[0], made, quiet)
     found = measure(
-        made, table, samples=samples, most_rows=rows, top=top, seed=seed, name=str(model), data=_called(data)
+        made.model_, table, samples=samples, most_rows=rows, top=top, seed=seed, name=str(model), data=_called(data)
     )
     for each in found.notes:
         note(f"Note: {each}", quiet)

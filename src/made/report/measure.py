@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from made._version import __version__
 from made.errors import UnseenWarning
+from made.model.model import Model
 from made.queries.likelihood import mean_and_interval
 from made.report import column, dependence
 from made.report.odd import oddest
 from made.report.report import Likelihood, Report, Training
-from made.report.rows import Model, arrow, codes, infinite, is_date, numbers, take, with_holes
+from made.report.rows import arrow, infinite, is_date, numbers, take, with_holes
 from made.tables.field import Field
 
 __all__ = ["MOST_ROWS", "MOST_SAMPLES", "measure"]
@@ -51,8 +52,6 @@ def measure(
         name, data: names of the model and of the rows.
     """
     with warnings.catch_warnings():
-        # Rows have column names here, even if the model was fitted without.
-        warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
         warnings.simplefilter("ignore", UnseenWarning)  # a note of the report says so
         return _measure(model, rows, samples, most_rows, top, seed, name, data)
 
@@ -60,9 +59,9 @@ def measure(
 def _measure(
     model: Model, given: Any, samples: int | None, most_rows: int, top: int, seed: int | None, name: str, data: str
 ) -> Report:
-    schema = model.model_.schema
+    schema = model.schema
     rows, notes = arrow(given, schema.names, schema.named), []
-    seed = model.model_.config.seed if seed is None else seed
+    seed = model.config.seed if seed is None else seed
     random, total = np.random.default_rng(seed), rows.num_rows
     places = np.arange(total)
     if total > most_rows:
@@ -74,7 +73,7 @@ def _measure(
     if (wrong := infinite(sampled)).any():
         sampled = with_holes(sampled, wrong)
         notes.append(f"{wrong.sum():,} sampled values overflow a float, and are left out.")
-    real_codes, sampled_codes = codes(model, rows), codes(model, sampled)
+    real_codes, sampled_codes = model.codes(rows), model.codes(sampled)
     if unseen := _unseen(schema.fields, real_codes):
         notes.append(f"The rows have {UnseenWarning(unseen)}")
     columns, binned = [], []
@@ -139,16 +138,16 @@ def _likelihood(model: Model, log_prob: Numbers, missing: NDArray[np.bool_], sam
 
 
 def _training(model: Model) -> Training:
-    stored = model.model_
-    config = stored.config
+    config = model.config
+    best = config.scores.get("best_epoch")
     return Training(
         rows=config.data.rows,
         valid_rows=config.data.valid_rows,
-        epochs=tuple((each.number, each.train_nll, each.valid_nll) for each in stored.history),
-        best_epoch=None if model.best_epoch_ is None else int(model.best_epoch_),
-        valid_nll=model.valid_nll_,
-        finished=stored.finished,
-        parameters=sum(weight.numel() for weight in stored.network.state_dict().values()),
-        masks=len(stored.masks),
+        epochs=tuple((each.number, each.train_nll, each.valid_nll) for each in model.history),
+        best_epoch=None if best is None else int(best),
+        valid_nll=config.scores.get("valid_nll"),
+        finished=model.finished,
+        parameters=sum(weight.numel() for weight in model.network.state_dict().values()),
+        masks=len(model.masks),
         settings=dict(config.parameters),
     )

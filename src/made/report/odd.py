@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from made.errors import QuestionError
-from made.report.rows import Model, arrow, codes, take, with_holes
+from made.model.model import Model
+from made.report.rows import arrow, take, with_holes
 
 __all__ = ["OddRow", "Reason", "oddest"]
 
@@ -97,14 +98,14 @@ def _expected(
 ) -> dict[tuple[int, int], tuple[float | None, Any]]:
     """The probability of each entry, and the most likely value there, given the rest of its row."""
     expected: dict[tuple[int, int], tuple[float | None, Any]] = dict.fromkeys(entries, (None, None))
-    fields = model.model_.schema.fields
+    fields = model.schema.fields
     listed = [(i, d) for i, d in entries if fields[d].kind != "numeric"]
     try:
         for d in sorted({d for _, d in listed}):
             chosen = [i for i, column in listed if column == d]
             some = take(rows, np.array(chosen))
             probabilities = model.predict_proba(some, target=d)
-            own, labels = fields[d].places(codes(model, some)[:, d]).astype(np.intp), fields[d].labels()
+            own, labels = fields[d].places(model.codes(some)[:, d]).astype(np.intp), fields[d].labels()
             for place, i in enumerate(chosen):
                 # A value that was not in the training rows has no class.
                 probability = float(probabilities[place, own[place]]) if own[place] < len(labels) else None

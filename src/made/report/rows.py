@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -12,12 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from made.errors import DataError
-from made.estimator import MADE
-from made.tables.table import Table
 
-__all__ = ["Model", "arrow", "codes", "infinite", "is_date", "numbers", "take", "with_holes"]
-
-Model: TypeAlias = MADE
+__all__ = ["arrow", "infinite", "is_date", "numbers", "take", "with_holes"]
 
 
 def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
@@ -40,11 +36,6 @@ def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
         raise DataError(f"the table has {table.num_columns} columns, but the model has {len(names)}.")
     columns = [each.cast(each.type.value_type) if pa.types.is_dictionary(each.type) else each for each in table.columns]
     return pa.Table.from_arrays(columns, names=list(names))
-
-
-def codes(model: Model, rows: pa.Table) -> NDArray[np.float64]:
-    """The codes of rows, NaN for a missing value. Shape: (rows, columns)."""
-    return model.model_.schema.encode(Table.of(rows))
 
 
 def take(rows: pa.Table, which: NDArray[np.intp]) -> pa.Table:
