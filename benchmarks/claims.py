@@ -17,7 +17,7 @@ from rich.console import Console
 from torch.nn import functional as F
 
 from benchmarks.engine import COLUMNS, THREADS, interleave, stepper, summary
-from made import Connectivities, Network, log_likelihood, log_prob
+from made import Connectivities, Ensemble, Network, log_likelihood, log_prob
 from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
 from made.paper.record import Record
@@ -63,12 +63,15 @@ def claims() -> dict[str, tuple[str, dict[str, Callable[[], object]], int]]:
     return {
         "log p, one layer of 500": (
             "an order of magnitude less than NADE",
-            {"MADE": lambda: log_prob(one, many), "NADE": no_grad(lambda: [nade(some) for some in many.split(200)])},
+            {
+                "MADE": lambda: log_prob(Ensemble(one), many),
+                "NADE": no_grad(lambda: [nade(some) for some in many.split(200)]),
+            },
             15,
         ),
         "log p, two layers of 500": (
             "one pass, where EoNADE takes one for each column",
-            {"MADE": lambda: log_prob(two, many), "EoNADE": no_grad(lambda: deep.log_prob(many, order))},
+            {"MADE": lambda: log_prob(Ensemble(two), many), "EoNADE": no_grad(lambda: deep.log_prob(many, order))},
             7,
         ),
         "a training step, one layer of 8000": (

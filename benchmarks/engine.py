@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks import peers
-from made import Connectivities, Network, log_likelihood, log_prob, sample
+from made import Connectivities, Ensemble, Network, log_likelihood, log_prob, sample
 from made.paper import table_complexity
 from made.queries.evidence import Evidence
 
@@ -147,12 +147,12 @@ def run(case: Case) -> dict[str, Any]:
         for name, other in others.items():
             work[name] = stepper(other, lambda t, other=other: peer_loss(other, t))
     else:
-        work = {"made": lambda: log_prob(network, rows)}
+        work = {"made": lambda: log_prob(Ensemble(network), rows)}
         for name, other in others.items():
             work[name] = torch.no_grad()(lambda other=other: peers.log_prob(other, rows))
     result: dict[str, Any] = {"name": case.name, "target": case.target}
     if case.work == "100 samples":
-        work["samples"] = lambda: sample(network, ROWS, generator=0)
+        work["samples"] = lambda: sample(Ensemble(network), ROWS, generator=0)
         seconds = interleave(work, case.repeats)
         fastest = min(others, key=lambda name: statistics.median(seconds[name]))
         passes = [draw / once for draw, once in zip(seconds["samples"], seconds["made"], strict=True)]

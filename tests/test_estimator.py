@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from made import MADE, log_prob
+from made import MADE, Ensemble, log_prob
 from made.errors import DataError, Diverged, QuestionError
 from made.model.folder import Folder
 from made.parameters import PARAMETERS, defaults
@@ -77,7 +77,7 @@ def test_probabilities_sum_to_one_and_are_the_engines(binary) -> None:
     log_p = binary.score_samples(worlds(4))
     assert log_p.dtype == np.float64
     assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-8)
-    assert np.allclose(log_p, log_prob(binary.model_.network, worlds(4), masks=4, segments=4).numpy())
+    assert np.allclose(log_p, log_prob(Ensemble(binary.model_.network, 4, segments=4), worlds(4)).numpy())
     assert binary.score(worlds(4)) == pytest.approx(log_p.mean())
     marginal = binary.score_samples([[NAN, a, NAN, b] for a, b in worlds(2)])
     assert np.exp(marginal).sum() == pytest.approx(1, abs=1e-8)
@@ -154,7 +154,7 @@ def test_surprise_is_the_mean_over_masks_of_each_factor(binary) -> None:
     surprise = binary.surprise(rows)
     assert np.isnan(surprise[1, 1])
     network = binary.model_.network
-    each = [-log_prob(network, rows, masks=[number], segments=4).numpy() for number in range(4)]
+    each = [-log_prob(Ensemble(network, [number], segments=4), rows).numpy() for number in range(4)]
     assert np.nansum(surprise, axis=1) == pytest.approx(np.mean(each, axis=0))
     assert (np.nansum(surprise, axis=1) >= -binary.score_samples(rows) - 1e-12).all()
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from made.estimator import MADE
     from made.network.connectivity import Connectivities, Connectivity
     from made.network.masked import Network
+    from made.queries.ensemble import Ensemble
     from made.queries.likelihood import log_conditionals, log_likelihood, log_prob, mean_and_interval
     from made.queries.sampling import sample
 
@@ -26,6 +27,7 @@ __all__ = [
     "Columns",
     "Connectivities",
     "Connectivity",
+    "Ensemble",
     "Network",
     "Numeric",
     "log_conditionals",
@@ -42,6 +44,7 @@ _MODULES = {
     **dict.fromkeys(("Binary", "Categorical"), "columns.discrete"),
     **dict.fromkeys(("Connectivities", "Connectivity"), "network.connectivity"),
     **dict.fromkeys(("log_conditionals", "log_likelihood", "log_prob", "mean_and_interval"), "queries.likelihood"),
+    "Ensemble": "queries.ensemble",
     "Network": "network.masked",
     "Numeric": "columns.logistic",
     "sample": "queries.sampling",

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made import Binary, log_prob, sample
+from made import Binary, Ensemble, log_prob, sample
 from made.ask.boxes import boxes_of
 from made.ask.exact import probability
 from made.ask.parser import parse
@@ -60,10 +60,10 @@ def oracle(network, fields, text, masks=None) -> float:
     if any_order and first and mentioned > first:
         alone = rows.clone()
         alone[:, [name not in first for name in order]] = NAN
-        log_p = log_prob(network, alone, masks=masks)
-        log_p = log_p + log_prob(network, rows, given=[name for name in order if name in first], masks=masks)
+        log_p = log_prob(Ensemble(network, masks), alone)
+        log_p = log_p + log_prob(Ensemble(network, masks), rows, given=[name for name in order if name in first])
     else:
-        log_p = log_prob(network, rows, masks=masks)
+        log_p = log_prob(Ensemble(network, masks), rows)
     for state, p in zip(every, log_p.exp().tolist(), strict=True):
         row = {name: values[name][code] for name, code in state.items()}
         if query.given is None or holds(query.given, row):
@@ -90,7 +90,7 @@ QUESTIONS = [
 def test_exact_answers_equal_the_sum_over_all_states(family, text) -> None:
     network = network_of(DISCRETE, family)
     masks = 3 if family == "any" else None
-    answer = probability(network, DISCRETE, text, masks=masks)
+    answer = probability(Ensemble(network, masks), DISCRETE, text)
     assert answer.kind == "exact"
     assert answer.standard_error == 0
     assert answer.states > 0
@@ -123,9 +123,9 @@ def test_any_architecture_is_summed(network, data) -> None:
         expected = oracle(network, fields, text)
     except ZeroDivisionError:
         with pytest.raises(QuestionError, match="impossible"):
-            probability(network, fields, text)
+            probability(Ensemble(network), fields, text)
         return
-    assert probability(network, fields, text).probability == pytest.approx(expected, abs=1e-9)
+    assert probability(Ensemble(network), fields, text).probability == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
@@ -138,7 +138,7 @@ def test_estimates_lie_within_their_errors_of_the_sum(family, text) -> None:
     off = []
     for seed in range(8):
         generator = torch.Generator().manual_seed(seed)
-        answer = probability(network, DISCRETE, text, masks=masks, samples=600, most_states=0, generator=generator)
+        answer = probability(Ensemble(network, masks), DISCRETE, text, samples=600, most_states=0, generator=generator)
         assert answer.kind == "estimate"
         if answer.standard_error < 1e-9:
             assert answer.probability == pytest.approx(truth, abs=1e-9)
@@ -153,7 +153,7 @@ def test_standard_errors_are_neither_too_small_nor_far_too_large() -> None:
     network = network_of(MIXED)
     for text in ("age < 28 and pay > 11", "age < 28 and pay > 11 | score > 4", "pay > 11 and score < 4 | score < 6"):
         generator = torch.Generator().manual_seed(0)
-        answers = [probability(network, MIXED, text, masks=3, samples=90, generator=generator) for _ in range(80)]
+        answers = [probability(Ensemble(network, 3), MIXED, text, samples=90, generator=generator) for _ in range(80)]
         spread = np.std([answer.probability for answer in answers])
         error = np.mean([answer.standard_error for answer in answers])
         assert 0.8 * spread < error < 1.3 * spread
@@ -182,8 +182,8 @@ def quadrature(network, fields, given, asked, points=201):
     if given:
         alone = rows.copy()
         alone[:, [names.index(name) for name in asked]] = np.nan
-        log_p += log_prob(network, alone, masks=2, batch_size=20000).numpy()
-    log_p += log_prob(network, rows, given=given or None, masks=2, batch_size=20000).numpy()
+        log_p += log_prob(Ensemble(network, 2), alone, batch_size=20000).numpy()
+    log_p += log_prob(Ensemble(network, 2), rows, given=given or None, batch_size=20000).numpy()
     return {name: values[:, index] for index, name in enumerate(mentioned)}, np.exp(log_p) * widths
 
 
@@ -222,7 +222,7 @@ def test_ranges_of_several_columns_are_estimated() -> None:
         truth = p[is_asked(values) & condition].sum() / p[condition].sum()
         for seed in range(3):
             generator = torch.Generator().manual_seed(seed)
-            answer = probability(network, MIXED, text, masks=2, samples=2000, generator=generator)
+            answer = probability(Ensemble(network, 2), MIXED, text, samples=2000, generator=generator)
             assert answer.kind == "estimate"
             assert abs(answer.probability - truth) < 4 * answer.standard_error + 2e-3, text
 
@@ -235,29 +235,29 @@ def test_one_range_is_exact() -> None:
 
     def mass(known: dict[str, int]) -> np.ndarray:
         row = np.array([[known.get(name, NAN) for name in names]])
-        prediction, kind = predict(network, row, 1, masks=2), network.columns[1]
+        prediction, kind = predict(Ensemble(network, 2), row, 1), network.columns[1]
         values = kind.inner(torch.from_numpy(ages)).expand(len(prediction.units), -1)
         log_p = kind.log_prob(prediction.units.expand(-1, len(ages), -1), values) + prediction.weights
         return log_p.logsumexp(dim=0).exp().numpy()
 
-    answer = probability(network, MIXED, "age < 28 or age in {40, 41}", masks=2)
+    answer = probability(Ensemble(network, 2), MIXED, "age < 28 or age in {40, 41}")
     assert answer.kind == "exact"
     assert "area of 'age'" in answer.how
     inside = (ages < 28) | np.isin(ages, (40, 41))
     assert answer.probability == pytest.approx(mass({})[inside].sum(), abs=1e-6)
     # A range that is given comes last all the same: p(c) P(age | c), for c and for all others.
-    answer = probability(network, MIXED, "c = y | age < 28", masks=2)
+    answer = probability(Ensemble(network, 2), MIXED, "c = y | age < 28")
     assert (answer.kind, answer.states) == ("exact", 3)
     parts = []
     for code in range(3):
         row = np.array([[NAN, NAN, code, NAN, NAN]])
-        parts.append(log_prob(network, row, masks=2).exp().item() * mass({"c": code})[ages < 28].sum())
+        parts.append(log_prob(Ensemble(network, 2), row).exp().item() * mass({"c": code})[ages < 28].sum())
     assert answer.probability == pytest.approx(parts[1] / sum(parts), abs=1e-6)
     # One that is asked for, given a value.
-    answer = probability(network, MIXED, "age < 28 | c = y", masks=2)
+    answer = probability(Ensemble(network, 2), MIXED, "age < 28 | c = y")
     assert answer.probability == pytest.approx(mass({"c": 1})[ages < 28].sum(), abs=1e-6)
     # Numbers in steps between limits are states like others.
-    answer = probability(network, MIXED, "pay > 11 and 20 <= age < 25 and a = yes")
+    answer = probability(Ensemble(network), MIXED, "pay > 11 and 20 <= age < 25 and a = yes")
     assert (answer.kind, answer.states) == ("exact", 5)
 
 
@@ -265,22 +265,22 @@ def test_a_conditional_is_what_the_model_predicts() -> None:
     """P(c | a, age) is predict's, also when a real number is given: then by its density."""
     network = network_of(MIXED)
     row = np.array([[1.0, 33.0, NAN, 12.5, NAN]])
-    expected = predict(network, row, 2).probabilities(3)[0]
-    answer = probability(network, MIXED, "c = z | a = yes and age = 33 and pay = 12.5")
+    expected = predict(Ensemble(network), row, 2).probabilities(3)[0]
+    answer = probability(Ensemble(network), MIXED, "c = z | a = yes and age = 33 and pay = 12.5")
     assert answer.probability == pytest.approx(expected[2].item(), abs=1e-9)
     # A single real number, beside a range: its density weighs what is given.
-    answer = probability(network, MIXED, "c = z | pay in {12.5, 3.5}")
+    answer = probability(Ensemble(network), MIXED, "c = z | pay in {12.5, 3.5}")
     rows = np.array([[NAN, NAN, NAN, 12.5, NAN], [NAN, NAN, NAN, 3.5, NAN]])
-    densities = log_prob(network, rows).exp().numpy()
-    each = predict(network, rows, 2).probabilities(3)[:, 2].numpy()
+    densities = log_prob(Ensemble(network), rows).exp().numpy()
+    each = predict(Ensemble(network), rows, 2).probabilities(3)[:, 2].numpy()
     assert answer.probability == pytest.approx(np.average(each, weights=densities), abs=1e-9)
-    assert probability(network, MIXED, "pay = 12.5").probability == 0
-    assert probability(network, MIXED, "pay != 12.5").probability == 1
-    assert probability(network, MIXED, "pay = 12.5 | pay = 12.5").probability == 1
+    assert probability(Ensemble(network), MIXED, "pay = 12.5").probability == 0
+    assert probability(Ensemble(network), MIXED, "pay != 12.5").probability == 1
+    assert probability(Ensemble(network), MIXED, "pay = 12.5 | pay = 12.5").probability == 1
     fields = [*MIXED[:4], Field("rest", "numeric", scale=1.0)]
     network = network_of(fields)
     with pytest.raises(QuestionError, match="densities cannot be compared"):
-        probability(network, fields, "a = yes | pay = 3 or rest = 1")
+        probability(Ensemble(network), fields, "a = yes | pay = 3 or rest = 1")
 
 
 def test_a_density_that_is_given_beside_a_range_is_estimated() -> None:
@@ -288,16 +288,16 @@ def test_a_density_that_is_given_beside_a_range_is_estimated() -> None:
     text = "5 < score < 60 and c = y | pay = 12.5 and 30 < age < 120"
     rows = np.full((89, 5), NAN)
     rows[:, 1], rows[:, 3] = np.arange(31, 120), 12.5
-    weight = log_prob(network, rows, masks=2).exp().numpy()
+    weight = log_prob(Ensemble(network, 2), rows).exp().numpy()
     rows[:, 2] = 1
     value = np.zeros(len(rows))
     for score in range(6, 60):
         rows[:, 4] = score
-        value += log_prob(network, rows, given=["age", "pay"], masks=2).exp().numpy()
+        value += log_prob(Ensemble(network, 2), rows, given=["age", "pay"]).exp().numpy()
     truth = (weight * value).sum() / weight.sum()
     for seed in range(3):
         generator = torch.Generator().manual_seed(seed)
-        answer = probability(network, MIXED, text, masks=2, most_states=0, generator=generator)
+        answer = probability(Ensemble(network, 2), MIXED, text, most_states=0, generator=generator)
         assert answer.kind == "estimate"
         assert abs(answer.probability - truth) < 4 * answer.standard_error
 
@@ -309,15 +309,15 @@ def test_a_density_that_is_given_beside_a_range_is_estimated() -> None:
 def test_a_condition_and_its_contrary_add_up_to_one(family, text) -> None:
     network = network_of(DISCRETE, family)
     asked, bar, condition = text.partition(" | ")
-    contrary = probability(network, DISCRETE, f"not ({asked}){bar}{condition}").probability
-    assert probability(network, DISCRETE, text).probability + contrary == pytest.approx(1, abs=1e-12)
+    contrary = probability(Ensemble(network), DISCRETE, f"not ({asked}){bar}{condition}").probability
+    assert probability(Ensemble(network), DISCRETE, text).probability + contrary == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("text", ["age < 30", "c = x and age < 30", "c = x | age < 30", "age < 30 or a = no | pay > 9"])
 def test_a_range_and_its_contrary_add_up_to_one(text) -> None:
     network = network_of(MIXED)
     asked, bar, condition = text.partition(" | ")
-    both = [probability(network, MIXED, f"{each}{bar}{condition}") for each in (asked, f"not ({asked})")]
+    both = [probability(Ensemble(network), MIXED, f"{each}{bar}{condition}") for each in (asked, f"not ({asked})")]
     if both[0].kind == "exact":
         assert sum(map(float, both)) == pytest.approx(1, abs=1e-9)
     else:
@@ -326,13 +326,13 @@ def test_a_range_and_its_contrary_add_up_to_one(text) -> None:
 
 def test_the_contrary_is_asked_where_that_is_easier() -> None:
     network = network_of(MIXED, scale=0.3)
-    answer = probability(network, MIXED, "age < 20 or age > 25 or pay <= 11 or a = no")
+    answer = probability(Ensemble(network), MIXED, "age < 20 or age > 25 or pay <= 11 or a = no")
     assert (answer.kind, answer.states) == ("exact", 6)
     assert "for the contrary" in answer.how
-    contrary = probability(network, MIXED, "20 <= age <= 25 and pay > 11 and a = yes")
+    contrary = probability(Ensemble(network), MIXED, "20 <= age <= 25 and pay > 11 and a = yes")
     assert float(answer) + float(contrary) == pytest.approx(1, abs=1e-12)
-    answer = probability(network, MIXED, "age < 20 or pay <= 11 or score < 2", masks=3)
-    contrary = probability(network, MIXED, "age >= 20 and pay > 11 and score >= 2", masks=3)
+    answer = probability(Ensemble(network, 3), MIXED, "age < 20 or pay <= 11 or score < 2")
+    contrary = probability(Ensemble(network, 3), MIXED, "age >= 20 and pay > 11 and score >= 2")
     assert answer.kind == contrary.kind == "estimate"
     assert "for the contrary" in answer.how
     assert abs(float(answer) + float(contrary) - 1) < 4 * math.hypot(answer.standard_error, contrary.standard_error)
@@ -342,7 +342,7 @@ def test_the_contrary_is_asked_where_that_is_easier() -> None:
 def test_a_fixed_ordering_draws_what_comes_before(family) -> None:
     """Ranges anywhere in the orderings: against whole rows that are drawn, and counted."""
     network = network_of(MIXED, family, scale=0.3)
-    rows = sample(network, 20_000, generator=0).numpy()
+    rows = sample(Ensemble(network), 20_000, generator=0).numpy()
     a, age, c, pay, score = rows.T
     cases = {
         "age < 28 and pay > 9": ((age < 28) & (pay > 9), np.ones(len(rows), dtype=bool)),
@@ -351,7 +351,7 @@ def test_a_fixed_ordering_draws_what_comes_before(family) -> None:
         "age < 28 and a = yes | score > 5 or age > 25": ((age < 28) & (a == 1), (score > 5) | (age > 25)),
     }
     for text, (asked, condition) in cases.items():
-        answer = probability(network, MIXED, text, samples=3000, generator=torch.Generator().manual_seed(0))
+        answer = probability(Ensemble(network), MIXED, text, samples=3000, generator=torch.Generator().manual_seed(0))
         p, count = asked[condition].mean(), condition.sum()
         error = math.hypot(answer.standard_error, math.sqrt(p * (1 - p) / count))
         assert abs(answer.probability - p) < 4 * error, text
@@ -361,12 +361,12 @@ def test_what_cannot_be_is_said() -> None:
     network = network_of(MIXED)
     for text in ("a = yes | age < 20 and age > 30", "a = yes | age = 20.5", "a = yes | not (c in {x, y, z})"):
         with pytest.raises(QuestionError, match="what is given is impossible"):
-            probability(network, MIXED, text)
-    answer = probability(network, MIXED, "age < 20 and age > 30 | a = yes")
+            probability(Ensemble(network), MIXED, text)
+    answer = probability(Ensemble(network), MIXED, "age < 20 and age > 30 | a = yes")
     assert (answer.probability, answer.kind) == (0.0, "exact")
-    assert probability(network, MIXED, "a = yes | a = yes and age < 30").probability == 1
+    assert probability(Ensemble(network), MIXED, "a = yes | a = yes and age < 30").probability == 1
     with pytest.raises(ValueError, match="'samples' should be a whole number, at least 2"):
-        probability(network, MIXED, "a = yes", samples=1)
+        probability(Ensemble(network), MIXED, "a = yes", samples=1)
 
 
 def test_cells_together_have_the_mass_that_each_has() -> None:
@@ -386,21 +386,24 @@ def test_many_ranges_add_up() -> None:
     network = network_of(MIXED)
     text = " or ".join(f"{i / 100} < pay < {i / 100 + 0.005}" for i in range(3000))
     halves = [f"pay between {a} and {b}" for a, b in ((0, 30), (0, 15), (15, 30))]
-    answer = probability(network, MIXED, text)
+    answer = probability(Ensemble(network), MIXED, text)
     assert answer.kind == "exact"
-    whole, low, high = (probability(network, MIXED, each).probability for each in halves)
+    whole, low, high = (probability(Ensemble(network), MIXED, each).probability for each in halves)
     assert answer.probability == pytest.approx(whole / 2, rel=0.01)  # the density hardly changes within 0.01
     assert low + high == pytest.approx(whole)
     total = sum(
-        probability(network, MIXED, f"{i / 100} < pay < {i / 100 + 0.005}").probability for i in range(900, 950)
+        probability(Ensemble(network), MIXED, f"{i / 100} < pay < {i / 100 + 0.005}").probability
+        for i in range(900, 950)
     )
     some = " or ".join(f"{i / 100} < pay < {i / 100 + 0.005}" for i in range(900, 950))
-    assert probability(network, MIXED, some).probability == pytest.approx(total, rel=1e-9)
+    assert probability(Ensemble(network), MIXED, some).probability == pytest.approx(total, rel=1e-9)
 
 
 def test_an_estimate_over_too_many_ranges_is_refused() -> None:
     network = network_of(MIXED)
     text = " or ".join(f"{i / 100} < pay < {i / 100 + 0.005}" for i in range(3000))
     with pytest.raises(QuestionError, match=r"fall into 3,000 ranges.*'samples'"):
-        probability(network, MIXED, f"({text}) and age > 20", most_states=0)
-    assert probability(network, MIXED, f"({text}) and age > 20", most_states=0, samples=200).kind == "estimate"
+        probability(Ensemble(network), MIXED, f"({text}) and age > 20", most_states=0)
+    assert (
+        probability(Ensemble(network), MIXED, f"({text}) and age > 20", most_states=0, samples=200).kind == "estimate"
+    )

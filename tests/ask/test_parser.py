@@ -13,7 +13,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from made import MADE, Columns, Connectivities, Network, log_prob
+from made import MADE, Columns, Connectivities, Ensemble, Network, log_prob
 from made.ask.exact import Probability, probability
 from made.cli import app
 from made.errors import QuestionError
@@ -148,18 +148,22 @@ def rows_of(**columns) -> np.ndarray:
 def test_points_and_what_is_missing_have_their_probabilities() -> None:
     network = network_of(MORE, scale=0.3)
     for text, code in (("debt = 0", 0.0), ("debt = 7.5", 7.5), ("debt is missing", math.inf)):
-        answer = probability(network, MORE, text)
+        answer = probability(Ensemble(network), MORE, text)
         assert answer.kind == "exact"
-        assert float(answer) == pytest.approx(log_prob(network, rows_of(debt=code)).exp().item(), abs=1e-9)
-    assert float(probability(network, MORE, "debt = 3")) == 0
-    total = sum(float(probability(network, MORE, text)) for text in ("debt is missing", "debt > 0", "debt = 0"))
+        assert float(answer) == pytest.approx(log_prob(Ensemble(network), rows_of(debt=code)).exp().item(), abs=1e-9)
+    assert float(probability(Ensemble(network), MORE, "debt = 3")) == 0
+    total = sum(
+        float(probability(Ensemble(network), MORE, text)) for text in ("debt is missing", "debt > 0", "debt = 0")
+    )
     assert total == pytest.approx(1, abs=1e-9)
-    answer = probability(network, MORE, "grade >= mid | debt is missing")
-    expected = predict(network, rows_of(debt=math.inf), 3).probabilities(4)[0, 1:3].sum().item()
+    answer = probability(Ensemble(network), MORE, "grade >= mid | debt is missing")
+    expected = predict(Ensemble(network), rows_of(debt=math.inf), 3).probabilities(4)[0, 1:3].sum().item()
     assert float(answer) == pytest.approx(expected, abs=1e-9)
-    answer = probability(network, MORE, "town = '<other>' | quarter = 1970-04-01")
-    assert float(answer) == pytest.approx(predict(network, rows_of(quarter=1.0), 4).probabilities(3)[0, 2].item())
-    assert probability(network, MORE, "day < 1970-02-01 and grade = low").kind == "exact"
+    answer = probability(Ensemble(network), MORE, "town = '<other>' | quarter = 1970-04-01")
+    assert float(answer) == pytest.approx(
+        predict(Ensemble(network), rows_of(quarter=1.0), 4).probabilities(3)[0, 2].item()
+    )
+    assert probability(Ensemble(network), MORE, "day < 1970-02-01 and grade = low").kind == "exact"
 
 
 def test_paths_go_through_points_and_what_is_missing() -> None:
@@ -167,9 +171,9 @@ def test_paths_go_through_points_and_what_is_missing() -> None:
     network = network_of(MORE, scale=0.3)
     grid = [(debt, children) for debt in (0.0, 7.5, math.inf) for children in (0, 1, 2)]
     debts, children = map(np.array, zip(*grid, strict=True))
-    truth = log_prob(network, rows_of(debt=debts, children=children), masks=3).exp().sum().item()
-    given = log_prob(network, rows_of(debt=np.array([0.0, 7.5, math.inf])), masks=3).exp().numpy()
-    later = log_prob(network, rows_of(debt=debts, children=children), given=["debt"], masks=3).exp().numpy()
+    truth = log_prob(Ensemble(network, 3), rows_of(debt=debts, children=children)).exp().sum().item()
+    given = log_prob(Ensemble(network, 3), rows_of(debt=np.array([0.0, 7.5, math.inf]))).exp().numpy()
+    later = log_prob(Ensemble(network, 3), rows_of(debt=debts, children=children), given=["debt"]).exp().numpy()
     conditional = (later.reshape(3, 3).sum(axis=1) * given).sum() / given.sum()
     cases = {
         "children < 3 and (debt in {0, 7.5} or debt is missing)": truth,
@@ -178,7 +182,7 @@ def test_paths_go_through_points_and_what_is_missing() -> None:
     for text, expected in cases.items():
         for seed in range(3):
             generator = torch.Generator().manual_seed(seed)
-            answer = probability(network, MORE, text, masks=3, samples=1500, most_states=0, generator=generator)
+            answer = probability(Ensemble(network, 3), MORE, text, samples=1500, most_states=0, generator=generator)
             assert answer.kind == "estimate"
             assert abs(answer.probability - expected) < 4 * answer.standard_error
 
@@ -190,20 +194,22 @@ def test_many_columns_that_are_given_do_not_underflow() -> None:
     with torch.no_grad():
         network.c.fill_(-10.0)
     condition = " and ".join(f"x{d} = 1" for d in range(399))
-    answer = probability(network, fields, f"x399 = 1 | {condition}")
+    answer = probability(Ensemble(network), fields, f"x399 = 1 | {condition}")
     assert answer.kind == "exact"
     row = torch.ones(1, 400)
-    assert answer.probability == pytest.approx(predict(network, row, 399).probabilities(2)[0, 1].item(), rel=1e-3)
+    assert answer.probability == pytest.approx(
+        predict(Ensemble(network), row, 399).probabilities(2)[0, 1].item(), rel=1e-3
+    )
 
 
 def test_segments_are_asked_as_the_likelihood_has_them() -> None:
     network = network_of(DISCRETE)
     for segments in (2, 4):
         rows = torch.tensor([[1.0, NAN, code, NAN] for code in (0, 3)], dtype=torch.float64)
-        truth = log_prob(network, rows, segments=segments).exp().sum().item()
+        truth = log_prob(Ensemble(network, segments=segments), rows).exp().sum().item()
         text = "a = yes and c in {x, w}"
-        exact = probability(network, DISCRETE, text, segments=segments)
+        exact = probability(Ensemble(network, segments=segments), DISCRETE, text)
         assert exact.probability == pytest.approx(truth, abs=1e-12)
         generator = torch.Generator().manual_seed(0)
-        estimate = probability(network, DISCRETE, text, segments=segments, most_states=0, generator=generator)
+        estimate = probability(Ensemble(network, segments=segments), DISCRETE, text, most_states=0, generator=generator)
         assert abs(estimate.probability - truth) < 4 * estimate.standard_error

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from made import Connectivities, Network, log_prob
+from made import Connectivities, Ensemble, Network, log_prob
 from made.baselines import SYSTEMS, Density, LogProb
 from made.baselines.bernoulli import BernoulliMixture
 from made.baselines.blocked_nade import blocked_logits
@@ -463,7 +463,7 @@ def test_eonade_is_the_engine_with_a_segment_for_each_column() -> None:
             {
                 "W1": orderless.W.t(),
                 "U1": (orderless.U - mean[:, None] * orderless.W).t(),
-                "U2": torch.zeros(engine.shape("U2")),
+                "U2": torch.zeros(engine.shapes["U2"]),
                 "V": orderless.V,
                 "b1": orderless.b,
                 "c": orderless.c,
@@ -472,7 +472,7 @@ def test_eonade_is_the_engine_with_a_segment_for_each_column() -> None:
     x = torch.from_numpy(WORLDS).double()
     for number in (0, 3):
         ordering = torch.from_numpy(family[number].ordering.argsort())
-        answer = log_prob(engine, x, masks=[number], segments=COLUMNS)
+        answer = log_prob(Ensemble(engine, [number], segments=COLUMNS), x)
         with torch.no_grad():
             assert torch.allclose(orderless.log_prob(x, ordering), answer, rtol=0, atol=1e-9)
 

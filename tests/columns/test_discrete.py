@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from made import Binary, Categorical, Column, Columns, Connectivities, Network, log_prob, sample
+from made import Binary, Categorical, Column, Columns, Connectivities, Ensemble, Network, log_prob, sample
 
 
 @pytest.mark.parametrize("kind", [Binary(), Binary(signed=True), Binary(share=0.3), Categorical(1), Categorical(4)])
@@ -108,11 +108,11 @@ def test_a_new_kind_needs_no_change_of_the_network() -> None:
 
     columns = Columns([Normal(), Binary(), Normal()])
     network = Network(columns, Connectivities(3, (16,), masks=None), direct=True, conditioning=True).double()
-    rows = sample(network, 200, generator=0)
+    rows = sample(Ensemble(network), 200, generator=0)
     assert rows[:, 0].std() > 0.1
     assert set(rows[:, 1].tolist()) == {0.0, 1.0}
     grid = torch.linspace(-12, 12, 2001, dtype=torch.float64)
     table = torch.tensor([[0.3, 1.0, 0.0]], dtype=torch.float64).repeat(2001, 1)
     table[:, 2] = grid
-    density = log_prob(network, table, given=[0, 1]).exp()
+    density = log_prob(Ensemble(network), table, given=[0, 1]).exp()
     assert torch.trapezoid(density, grid).item() == pytest.approx(1, abs=1e-6)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from made import Binary, Columns, Connectivities, Network, Numeric, log_prob, sample
+from made import Binary, Columns, Connectivities, Ensemble, Network, Numeric, log_prob, sample
 from made.columns.logistic import TAIL
 from made.errors import DataError
 from made.training.config import TrainingConfig
@@ -189,14 +189,14 @@ def test_a_model_learns_a_density_in_the_units_of_the_data() -> None:
     columns = Columns([Binary(signed=True), Numeric(170, 10)])
     network = Network(columns, Connectivities(2, (50,), masks=None), conditioning=True, direct=True)
     train(network, rows[:2000], rows[2000:2500], TrainingConfig(max_epochs=40, learning_rate=0.005, patience=10))
-    assert -log_prob(network, rows[2500:]).mean().item() == pytest.approx(truth, abs=0.12)
-    tall = sample(network, 500, known=[[1, float("nan")]], generator=0)
+    assert -log_prob(Ensemble(network), rows[2500:]).mean().item() == pytest.approx(truth, abs=0.12)
+    tall = sample(Ensemble(network), 500, known=[[1, float("nan")]], generator=0)
     assert tall.dtype == torch.float64
     assert tall[:, 1].mean().item() == pytest.approx(180, abs=1.5)
     assert tall[:, 1].std().item() == pytest.approx(4, abs=1)
     grid = torch.linspace(100, 250, 3001, dtype=torch.float64)
     table = torch.stack([torch.ones(3001, dtype=torch.float64), grid], dim=1)
-    density = log_prob(network.double(), table, given=[0]).exp()
+    density = log_prob(Ensemble(network.double()), table, given=[0]).exp()
     assert torch.trapezoid(density, grid).item() == pytest.approx(1, abs=1e-4)
 
 

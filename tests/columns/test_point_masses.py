@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from made import Binary, Columns, Connectivities, Network, Numeric, log_prob, sample
+from made import Binary, Columns, Connectivities, Ensemble, Network, Numeric, log_prob, sample
 from made.columns.logistic import TAIL
 from made.columns.point_masses import CODE, PointMasses
 from made.errors import DataError
@@ -172,15 +172,15 @@ def test_a_model_learns_when_nothing_is_owed() -> None:
     columns = Columns([Binary(signed=True), PointMasses(Numeric(2.3, 0.5, curve=200, low=0), (0.0,))])
     network = Network(columns, Connectivities(2, (32,), masks=None), conditioning=True, direct=True)
     train(network, rows[:1800], rows[1800:2100], TrainingConfig(max_epochs=30, learning_rate=0.005, patience=10))
-    zero = log_prob(network, [[1.0, 0.0], [0.0, 0.0]], given=[0]).exp()
+    zero = log_prob(Ensemble(network), [[1.0, 0.0], [0.0, 0.0]], given=[0]).exp()
     assert zero.tolist() == pytest.approx([0.9, 0.2], abs=0.08)
     amount = np.log(debt[debt > 0])
     truth = np.log(2) + 0.45 * (amount.mean() + 0.5 * np.log(2 * np.pi * 0.25) + 0.5)
     truth -= 0.5 * sum(p * np.log(p) + (1 - p) * np.log(1 - p) for p in (0.9, 0.2))
     share = (debt[2100:] > 0).mean()  # what was drawn has more or less of the long part than is expected
     truth += (share - 0.45) * amount.mean()
-    assert -log_prob(network, rows[2100:]).mean().item() == pytest.approx(truth, abs=0.15)
-    drawn = sample(network, 400, known=[[0.0, math.nan]], generator=0)[:, 1]
+    assert -log_prob(Ensemble(network), rows[2100:]).mean().item() == pytest.approx(truth, abs=0.15)
+    drawn = sample(Ensemble(network), 400, known=[[0.0, math.nan]], generator=0)[:, 1]
     assert (drawn == 0).double().mean().item() == pytest.approx(0.2, abs=0.08)
     assert drawn.min() >= 0
     assert drawn[drawn > 0].log().mean().item() == pytest.approx(7, abs=0.15)

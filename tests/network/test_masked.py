@@ -9,7 +9,17 @@ import pytest
 import torch
 from hypothesis import given
 
-from made import Binary, Categorical, Columns, Connectivities, Connectivity, Network, log_conditionals, log_prob
+from made import (
+    Binary,
+    Categorical,
+    Columns,
+    Connectivities,
+    Connectivity,
+    Ensemble,
+    Network,
+    log_conditionals,
+    log_prob,
+)
 from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS
 from oracle import Dense, networks, randomize, worlds
@@ -113,9 +123,9 @@ def test_gradient_is_that_of_algorithm_1(masks, sizes) -> None:
 @given(networks())
 def test_a_pass_changes_nothing(network) -> None:
     rows = worlds(network.columns)
-    log_prob(network, rows[:1])
+    log_prob(Ensemble(network), rows[:1])
     before = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
-    log_prob(network, rows, masks=None if network.connectivities.masks else 2)
+    log_prob(Ensemble(network, None if network.connectivities.masks else 2), rows)
     first = network(rows, 1)
     log_conditionals(network, rows, 0).sum().backward()
     assert torch.equal(network(rows, 1), first)
@@ -139,7 +149,7 @@ def test_weights_without_a_connection_do_not_matter(network) -> None:
 def test_state_is_kept_in_full_and_loads_again(network) -> None:
     state = network.state_dict()
     for name in network.matrices:
-        assert state[name].shape == network.shape(name)
+        assert state[name].shape == network.shapes[name]
     other = Network(
         network.columns,
         network.connectivities,
@@ -175,7 +185,7 @@ def test_one_mask_stored_packed_equals_the_same_stored_in_full() -> None:
     assert packed.W1.ndim == 1
     assert full.W1.ndim == 2
     assert sum(parameter.numel() for parameter in packed.parameters()) < sum(p.numel() for p in full.parameters())
-    assert torch.allclose(log_prob(packed, rows), log_prob(full, rows, masks=[0]), rtol=0, atol=1e-9)
+    assert torch.allclose(log_prob(Ensemble(packed), rows), log_prob(Ensemble(full, [0]), rows), rtol=0, atol=1e-9)
 
 
 def test_every_activation_works_and_an_unknown_one_is_named() -> None:
@@ -197,7 +207,9 @@ def test_dropout_is_for_training_and_reproducible() -> None:
 
     assert torch.equal(train(1), train(1))
     assert not torch.equal(train(1), train(2))
-    assert torch.equal(log_prob(network, rows), log_prob(network, rows))  # never in an answer, whatever the mode
+    assert torch.equal(
+        log_prob(Ensemble(network), rows), log_prob(Ensemble(network), rows)
+    )  # never in an answer, whatever the mode
     network.eval()
     assert torch.equal(train(1), train(2))
     with pytest.raises(ValueError, match="'dropout'"):
@@ -228,7 +240,7 @@ def test_initialization(initialization) -> None:
 def test_one_and_two_columns_work(columns, sizes, masks) -> None:
     family = Connectivities(columns, sizes, masks=masks, ordering="random")
     network = randomize(Network(columns, family, direct=True, conditioning=True))
-    assert log_prob(network, worlds(network.columns)).exp().sum().item() == pytest.approx(1, abs=1e-12)
+    assert log_prob(Ensemble(network), worlds(network.columns)).exp().sum().item() == pytest.approx(1, abs=1e-12)
 
 
 def test_printing_a_network_describes_it() -> None:
@@ -254,9 +266,9 @@ def test_a_connectivity_that_is_not_the_networks_own_is_refused() -> None:
 def test_dtype_and_device_follow_the_network() -> None:
     network = Network(5, Connectivities(5, (8,)))
     rows = np.array([[0, 1, 0, 1, 1]], dtype=np.uint8)
-    assert log_prob(network, rows).dtype == torch.float32
-    assert log_prob(network.double(), rows).dtype == torch.float64
-    assert log_prob(network.float(), rows).dtype == torch.float32
+    assert log_prob(Ensemble(network), rows).dtype == torch.float32
+    assert log_prob(Ensemble(network.double()), rows).dtype == torch.float64
+    assert log_prob(Ensemble(network.float()), rows).dtype == torch.float32
     on_meta = Network(5, Connectivities(5, (8,), masks=2)).to("meta")
     layout = on_meta.layout(0)
     assert on_meta.run(layout, torch.zeros(4, 5, device="meta")).device.type == "meta"
@@ -277,7 +289,7 @@ def test_parameters_written_behind_the_back_do_not_leak() -> None:
     rows = worlds(Columns.binary(4))
 
     def total(network: Network) -> float:
-        return log_prob(network, rows).exp().sum().item()
+        return log_prob(Ensemble(network), rows).exp().sum().item()
 
     network = Network(4, Connectivities(4, (8,), ordering="random")).double()
     for _ in range(2):

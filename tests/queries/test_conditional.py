@@ -28,30 +28,30 @@ def model(strength=0.3, **family) -> Network:
 def test_probabilities_are_those_of_the_likelihood(column) -> None:
     network = model(masks=None)
     count = 2 if column == 0 else COLUMNS[column].k
-    found = predict(network, ROWS, column, masks=5).probabilities(count)
+    found = predict(Ensemble(network, 5), ROWS, column).probabilities(count)
     for value in range(count):
         rows = ROWS.clone()
         rows[:, column] = value
         given = ~ROWS.isnan()
         given[:, column] = False
-        assert torch.allclose(found[:, value], log_prob(network, rows, given=given, masks=5).exp(), atol=1e-12)
+        assert torch.allclose(found[:, value], log_prob(Ensemble(network, 5), rows, given=given).exp(), atol=1e-12)
     assert torch.allclose(found.sum(1), torch.ones(4, dtype=torch.float64))
 
 
 def test_a_list_of_masks_weighs_them_by_what_they_give_to_the_known() -> None:
     network = model(masks=3, resample="degrees")  # natural ordering: the last column can be asked for
     rows = ROWS[:1].clone()
-    found = predict(network, rows, 3).probabilities(2)
+    found = predict(Ensemble(network), rows, 3).probabilities(2)
     for value in range(2):
         rows[:, 3] = value
-        assert torch.allclose(found[:, value], log_prob(network, rows, given=[0, 1, 2]).exp(), atol=1e-12)
+        assert torch.allclose(found[:, value], log_prob(Ensemble(network), rows, given=[0, 1, 2]).exp(), atol=1e-12)
     with pytest.raises(QuestionError, match="unlimited masks"):
-        predict(network, rows, 1)
+        predict(Ensemble(network), rows, 1)
 
 
 def test_mean_and_mode_of_numbers() -> None:
     network = model(masks=None, strength=0.05)
-    prediction = predict(network, ROWS, 2, masks=4)
+    prediction = predict(Ensemble(network, 4), ROWS, 2)
     z = torch.linspace(-60, 60, 60_001, dtype=torch.float64)
     density = torch.stack([prediction.log_prob(value) for value in z]).exp()
     # In the units of the data, a step of z is two.
@@ -70,7 +70,7 @@ def test_summaries_are_those_of_the_density(family) -> None:
     if family["masks"] is not None:  # natural ordering: what comes after is a hole
         rows = rows.clone()
         rows[:, 3] = NAN
-    prediction = predict(network, rows, column, masks=4 if family["masks"] is None else None)
+    prediction = predict(Ensemble(network, 4 if family["masks"] is None else None), rows, column)
     levels = (0.05, 0.25, 0.5, 0.95)
     found = prediction.summary(levels)
     z = torch.linspace(-40, 40, 80_001, dtype=torch.float64)
@@ -97,16 +97,16 @@ def test_draws_without_chance_have_the_right_shares() -> None:
             weight.add_(torch.randn(weight.shape, dtype=torch.float64) * 0.3)
     rows = [[0, 1, 12], [NAN, NAN, NAN]]
     for column, count in ((0, 3), (1, 2)):
-        prediction = predict(network, rows, column, masks=3)
+        prediction = predict(Ensemble(network, 3), rows, column)
         values, shares = prediction.points()
         for value in range(count):
             expected = prediction.probabilities(count)[:, value]
             assert torch.allclose((shares * (values == value)).sum(dim=0), expected, atol=2e-3)
-    quantiles = predict(network, rows, 2, masks=3).summary().quantiles
+    quantiles = predict(Ensemble(network, 3), rows, 2).summary().quantiles
     assert torch.equal(quantiles, quantiles.round())
     assert (quantiles[0] < quantiles[1]).all()
     assert (quantiles[1] < quantiles[2]).all()
-    assert predict(network, torch.empty(0, 3), 2).summary().quantiles.shape == (3, 0)
+    assert predict(Ensemble(network), torch.empty(0, 3), 2).summary().quantiles.shape == (3, 0)
 
 
 @pytest.mark.parametrize("sizes", [(), (12,), (12, 12)])
@@ -119,20 +119,20 @@ def test_one_pass_is_enough_where_masks_agree(sizes, segments) -> None:
             weight.add_(torch.randn(weight.shape) * 0.3)
     network = network.double()
     for rows, alike in ((ROWS[:3], len(sizes) == 1 or (len(sizes) == 2 and segments > 1)), (ROWS, False)):
-        found = predict(network, rows, 1, masks=5, segments=segments)
+        found = predict(Ensemble(network, 5, segments=segments), rows, 1)
         assert len(found.units) == (1 if alike else 5)
         given = ~rows.isnan()
         given[:, 1] = False
         for value in range(3):
             asked = rows.clone()
             asked[:, 1] = value
-            expected = log_prob(network, asked, given=given, masks=5, segments=segments)
+            expected = log_prob(Ensemble(network, 5, segments=segments), asked, given=given)
             assert torch.allclose(found.log_prob(torch.tensor(float(value))), expected, atol=1e-12)
 
 
 def test_draws_follow_the_prediction() -> None:
     network = model(masks=None)
-    prediction = predict(network, ROWS[3:].expand(20_000, -1), 1, masks=5)
+    prediction = predict(Ensemble(network, 5), ROWS[3:].expand(20_000, -1), 1)
     uniform = torch.rand(2, 20_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     shares = torch.bincount(prediction.draw(uniform).long(), minlength=3) / 20_000
     assert torch.allclose(shares.double(), prediction.probabilities(3)[0], atol=0.015)
@@ -142,7 +142,7 @@ def test_a_forecast_has_what_the_kind_has() -> None:
     ensemble, codes = Ensemble(model(masks=None), 4), ROWS.numpy()
     for column, count in ((1, 3), (2, 0)):
         found = forecast(ensemble, codes, column)
-        prediction = predict(ensemble.network, codes, column, masks=4)
+        prediction = predict(Ensemble(ensemble.network, 4), codes, column)
         assert found.probabilities.shape == (4, count)
         assert np.isnan(found.log_prob).tolist() == np.isnan(codes[:, column]).tolist()
         assert np.isnan(found.mean).all() == (count > 0)

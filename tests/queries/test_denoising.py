@@ -9,7 +9,7 @@ import torch
 
 from made import MADE, Binary, Categorical, Columns, Connectivities, Network, log_prob
 from made.errors import QuestionError
-from made.model.denoising import Gibbs, denoise
+from made.queries.denoising import Gibbs, denoise
 from made.queries.ensemble import Ensemble
 from oracle import randomize, worlds
 
@@ -32,7 +32,7 @@ def channel(noisy: np.ndarray, states: np.ndarray, error: np.ndarray = ERROR, si
 def brute_force(network: Network, noisy: np.ndarray, masks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The most likely row, the most likely value of each entry by itself, and the chance that each entry is wrong."""
     states = worlds(network.columns).numpy()
-    posterior = log_prob(network, states, masks=masks).exp().numpy() * channel(noisy, states)
+    posterior = log_prob(Ensemble(network, masks), states).exp().numpy() * channel(noisy, states)
     posterior /= posterior.sum()
     seen = ~np.isnan(noisy)
     totals: dict[tuple[float, ...], float] = {}
@@ -109,7 +109,7 @@ def test_gibbs_sampling_is_exact_within_its_standard_error() -> None:
 def test_no_single_entry_of_a_local_optimum_would_gain() -> None:
     states = worlds(Columns.binary(6)).numpy()
     ensemble, error = Ensemble(pairs(), 2), np.array([0.1, 0.3, 0.2, 0.2, 0.4, 0.05])
-    log_p = log_prob(ensemble.network, states, masks=2).numpy()
+    log_p = log_prob(ensemble, states).numpy()
     climbed = denoise(ensemble, states, error, most_states=0)
     assert climbed.method == "local optimum"
     for y, x in zip(states, climbed.codes, strict=True):

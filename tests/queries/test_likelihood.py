@@ -22,8 +22,8 @@ from made import (
     log_prob,
     mean_and_interval,
 )
+from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
-from made.queries.likelihood import arranged
 from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")
@@ -51,7 +51,7 @@ def test_all_worlds_sum_to_one(network) -> None:
         dense = Dense(network, network.connectivities[number]).log_factors(rows)
         assert torch.allclose(log_conditionals(network, rows, number), dense, rtol=0, atol=1e-9)
         each.append(log_p)
-    ensemble = log_prob(network, rows, masks=None if network.connectivities.masks else len(each))
+    ensemble = log_prob(Ensemble(network, None if network.connectivities.masks else len(each)), rows)
     assert torch.allclose(ensemble, torch.stack(each).exp().mean(0).log(), rtol=0, atol=1e-9)
     assert ensemble.exp().sum().item() == pytest.approx(1, abs=1e-9)
 
@@ -60,13 +60,13 @@ def test_fourteen_columns_sum_to_one() -> None:
     for masks in (1, 4, None):
         family = Connectivities(14, (30, 30), masks=masks, ordering="random", residual=True)
         network = randomize(Network(14, family, direct=True, conditioning=True), scale=0.5)
-        assert log_prob(network, worlds(network.columns)).exp().sum().item() == pytest.approx(1, abs=1e-9)
+        assert log_prob(Ensemble(network), worlds(network.columns)).exp().sum().item() == pytest.approx(1, abs=1e-9)
 
 
 def test_without_masks_the_autoencoder_is_no_distribution() -> None:
     """Section 2 of the paper: the same network without masks does not sum to 1."""
     network = randomize(Network(5, Connectivities(5, (20,))))
-    full = {name: torch.randn(network.shape(name), dtype=torch.float64) for name in ("W1", "V")}
+    full = {name: torch.randn(network.shapes[name], dtype=torch.float64) for name in ("W1", "V")}
     oracle = Dense(network, network.connectivities[0], masked=False, weights=full)
     total = oracle.log_factors(worlds(network.columns)).sum(1).exp().sum().item()
     assert abs(total - 1) > 0.1
@@ -83,7 +83,7 @@ def test_marginals_and_conditionals_sum_to_one_and_equal_the_oracle(network, dat
     roles = tuple(data.draw(st.sampled_from(["given", "asked", "hole"])) for _ in columns)
     rows, given_columns, hole = split(columns, roles)
     flags = torch.from_numpy(given_columns)
-    answer = log_prob(network, rows, given=flags, masks=2)
+    answer = log_prob(Ensemble(network, 2), rows, given=flags)
     for row in rows:
         same = (rows[:, flags] == row[flags]).all(dim=1)
         assert answer[same].exp().sum().item() == pytest.approx(1, abs=1e-9)
@@ -93,8 +93,9 @@ def test_marginals_and_conditionals_sum_to_one_and_equal_the_oracle(network, dat
     asked = ~given_columns & ~hole
     expected = torch.zeros(len(rows), dtype=torch.float64)
     for number in range(2):
-        connectivity = arranged(network, number, asked if given_columns.any() else None)
-        connectivity = network.connectivities[number] if isinstance(connectivity, int) else connectivity
+        connectivity = network.connectivities[number]
+        if given_columns.any():  # units of degree 0 see what is given, and what is asked for comes last
+            connectivity = network.connectivities.draw(number, lowest=0).with_last(asked)
         factors = Dense(network, connectivity, given_columns, hole).log_factors(everything)
         # The holes come last: give them any distribution, here a uniform one; the given come first, likewise.
         joint = factors[:, torch.from_numpy(asked)].sum(1).exp()
@@ -114,7 +115,7 @@ def test_every_marginal_and_every_conditional_sums_to_one() -> None:
     for roles in itertools.product(["given", "asked", "hole"], repeat=4):
         rows, given_columns, _ = split(columns, roles)
         flags = torch.from_numpy(given_columns)
-        p = log_prob(network, rows, given=flags, masks=3).exp()
+        p = log_prob(Ensemble(network, 3), rows, given=flags).exp()
         conditions = max(1, math.prod(len(rows[:, d].unique()) for d in np.flatnonzero(given_columns)))
         assert p.sum().item() == pytest.approx(conditions, abs=1e-9)
 
@@ -126,12 +127,12 @@ def test_rows_with_different_questions_are_answered_in_one_call() -> None:
     rows = worlds(columns)[torch.randint(48, (40,), generator=generator)]
     role = torch.randint(3, rows.shape, generator=generator)
     rows[role == 2] = NAN
-    together = log_prob(network, rows, given=role == 1)
+    together = log_prob(Ensemble(network), rows, given=role == 1)
     for asked_last in (True, False):
-        together = log_prob(network, rows, given=role == 1, asked_last=asked_last)
-        alone = [log_prob(network, rows[[i]], given=role[[i]] == 1, asked_last=asked_last) for i in range(40)]
+        together = log_prob(Ensemble(network), rows, given=role == 1, asked_last=asked_last)
+        alone = [log_prob(Ensemble(network), rows[[i]], given=role[[i]] == 1, asked_last=asked_last) for i in range(40)]
         assert torch.allclose(together, torch.cat(alone), rtol=0, atol=1e-12)
-        small = log_prob(network, rows, given=role == 1, asked_last=asked_last, batch_size=3)
+        small = log_prob(Ensemble(network), rows, given=role == 1, asked_last=asked_last, batch_size=3)
         assert torch.allclose(together, small, rtol=0, atol=1e-12)
 
 
@@ -141,11 +142,11 @@ def test_answers_do_not_depend_on_the_batch(masks, dtype) -> None:
     family = Connectivities(20, (300, 300), masks=masks, ordering="random")
     network = randomize(Network(20, family, direct=True), scale=0.05).to(dtype)
     rows = (torch.rand(1200, 20) < 0.5).to(dtype)
-    whole = log_prob(network, rows, masks=None if masks else 2)
+    whole = log_prob(Ensemble(network, None if masks else 2), rows)
     tolerance = 1e-12 if dtype == torch.float64 else 1e-4
     for size in (7, 64, 1200):
         parts = [
-            log_prob(network, rows[i : i + 100], masks=None if masks else 2, batch_size=size)
+            log_prob(Ensemble(network, None if masks else 2), rows[i : i + 100], batch_size=size)
             for i in range(0, 1200, 100)
         ]
         assert torch.allclose(torch.cat(parts), whole, rtol=0, atol=tolerance)
@@ -157,12 +158,12 @@ def test_holes_last_are_marginalised_by_a_finite_list() -> None:
     family = Connectivities(5, (30,), masks=4, resample="degrees")
     network = randomize(Network(5, family, direct=True, conditioning=True))
     everything = worlds(network.columns)
-    p = log_prob(network, everything).exp()
+    p = log_prob(Ensemble(network), everything).exp()
     for observed, conditioned in itertools.combinations_with_replacement(range(6), 2):
         conditioned, observed = observed, conditioned
         rows = everything.clone()
         rows[:, observed:] = NAN
-        answer = log_prob(network, rows, given=list(range(conditioned))).exp()
+        answer = log_prob(Ensemble(network), rows, given=list(range(conditioned))).exp()
         for index, row in enumerate(everything):
             joint = p[(everything[:, :observed] == row[:observed]).all(1)].sum()
             condition = p[(everything[:, :conditioned] == row[:conditioned]).all(1)].sum()
@@ -184,11 +185,11 @@ def test_what_the_masks_do_not_allow_is_refused_with_the_remedy(family) -> None:
     with pytest.raises(
         ValueError, match=r"row 0, 'fourth' is given but 'first', which comes before.*Remedy.*masks='unlimited'"
     ):
-        log_prob(network, torch.zeros(2, 4), given=[int(order[3])])
+        log_prob(Ensemble(network), torch.zeros(2, 4), given=[int(order[3])])
     rows = torch.zeros(2, 4)
     rows[1, order[0]] = NAN
     with pytest.raises(ValueError, match="row 1, 'fourth' is observed but 'first', which comes before"):
-        log_prob(network, rows)
+        log_prob(Ensemble(network), rows)
 
 
 @pytest.mark.parametrize(
@@ -208,9 +209,9 @@ def test_what_the_masks_do_not_allow_is_refused_with_the_remedy(family) -> None:
 def test_bad_rows_are_named(rows, message) -> None:
     columns = Columns([Binary(), Binary(), Categorical(3)], names=["a", "b", "color"])
     network = Network(columns, Connectivities(3, (4,)))
-    for ask in (log_prob, log_conditionals):
+    for ask, model in ((log_prob, Ensemble(network)), (log_conditionals, network)):
         with pytest.raises(ValueError, match=message):
-            ask(network, rows)
+            ask(model, rows)
 
 
 @pytest.mark.parametrize(
@@ -228,24 +229,24 @@ def test_bad_rows_are_named(rows, message) -> None:
 def test_bad_givens_are_named(chosen, message) -> None:
     network = Network(3, Connectivities(3, (4,), masks=None))
     with pytest.raises(ValueError, match=message):
-        log_prob(network, [[0, 0, 0], [0, NAN, 1]], given=chosen)
+        log_prob(Ensemble(network), [[0, 0, 0], [0, NAN, 1]], given=chosen)
 
 
 def test_masks_to_average_are_checked() -> None:
     network = Network(3, Connectivities(3, (4,), masks=4))
     with pytest.raises(ValueError, match="'masks' is 5, but this model has a list of 4"):
-        log_prob(network, [[0, 0, 0]], masks=5)
+        log_prob(Ensemble(network, 5), [[0, 0, 0]])
     with pytest.raises(ValueError, match="at least one mask"):
-        log_prob(network, [[0, 0, 0]], masks=[])
-    one = log_prob(network, [[0, 1, 0]], masks=[2])
+        log_prob(Ensemble(network, []), [[0, 0, 0]])
+    one = log_prob(Ensemble(network, [2]), [[0, 1, 0]])
     assert torch.allclose(one, log_conditionals(network, [[0, 1, 0]], 2).sum(1))
 
 
 def test_nothing_asked_is_certain() -> None:
     network = Network(3, Connectivities(3, (4,), masks=None))
-    assert log_prob(network, [[0, 1, 1]], given=[0, 1, 2]).item() == pytest.approx(0, abs=1e-12)
-    assert log_prob(network, [[NAN, NAN, NAN]]).item() == pytest.approx(0, abs=1e-12)
-    assert log_prob(network, torch.zeros(0, 3)).shape == (0,)
+    assert log_prob(Ensemble(network), [[0, 1, 1]], given=[0, 1, 2]).item() == pytest.approx(0, abs=1e-12)
+    assert log_prob(Ensemble(network), [[NAN, NAN, NAN]]).item() == pytest.approx(0, abs=1e-12)
+    assert log_prob(Ensemble(network), torch.zeros(0, 3)).shape == (0,)
 
 
 def test_a_mask_for_each_row_is_a_pass_for_each_mask() -> None:
@@ -282,10 +283,10 @@ def test_memory_does_not_grow_with_the_number_of_masks() -> None:
             return result
 
     with Watch():
-        log_prob(network, torch.zeros(10, 4), masks=2)
+        log_prob(Ensemble(network, 2), torch.zeros(10, 4))
     few, largest = largest, 0
     with Watch():
-        log_prob(network, torch.zeros(10, 4), masks=200)
+        log_prob(Ensemble(network, 200), torch.zeros(10, 4))
     assert largest == few
 
 
@@ -293,8 +294,8 @@ def test_answers_to_different_questions_need_not_agree() -> None:
     """A warning that the documentation gives: a conditional is not the quotient of two marginals."""
     network = randomize(Network(3, Connectivities(3, (20,), masks=None), conditioning=True))
     row = torch.tensor([[1.0, 0.0, 1.0]])
-    conditional = log_prob(network, row, given=[0])
-    quotient = log_prob(network, row) - log_prob(network, [[1, NAN, NAN]])
+    conditional = log_prob(Ensemble(network), row, given=[0])
+    quotient = log_prob(Ensemble(network), row) - log_prob(Ensemble(network), [[1, NAN, NAN]])
     assert not torch.allclose(conditional, quotient, atol=1e-3)
 
 
@@ -312,10 +313,10 @@ def test_conditionals_of_a_fixed_ordering_lose_no_digits() -> None:
         network.c[-1] = 1e-3
     rows = torch.ones(2, 300)
     rows[1, -1] = 0
-    assert log_prob(network, rows, given=list(range(299))).exp().sum().item() == pytest.approx(1, abs=1e-6)
+    assert log_prob(Ensemble(network), rows, given=list(range(299))).exp().sum().item() == pytest.approx(1, abs=1e-6)
     many = Network(300, Connectivities(300, masks=2, resample="degrees"))
     many.load_state_dict(network.state_dict())
-    assert log_prob(many, rows, given=list(range(299))).exp().sum().item() == pytest.approx(1, abs=1e-6)
+    assert log_prob(Ensemble(many), rows, given=list(range(299))).exp().sum().item() == pytest.approx(1, abs=1e-6)
 
 
 def test_one_mask_at_a_time_is_asked_only_what_it_allows() -> None:
@@ -323,46 +324,46 @@ def test_one_mask_at_a_time_is_asked_only_what_it_allows() -> None:
     rows = worlds(network.columns)
     for number in range(2):
         one = log_conditionals(network, rows, number, given=[0, 1]).sum(1)
-        assert torch.allclose(one, log_prob(network, rows, given=[0, 1], masks=[number]), rtol=0, atol=1e-12)
+        assert torch.allclose(one, log_prob(Ensemble(network, [number]), rows, given=[0, 1]), rtol=0, atol=1e-12)
     for function in (log_conditionals, log_likelihood):
         with pytest.raises(ValueError, match="Remedy"):
             function(network, [[NAN, 1, 0, 1]])
         with pytest.raises(ValueError, match=r"row 1, .*Remedy"):
             function(network, [[0, 1, 0, 1], [NAN, 1, 0, 1]], [0, 1])
     with pytest.raises(ValueError, match="part of the evidence already"):
-        log_prob(network, Evidence.of(network, rows), given=[0])
+        log_prob(Ensemble(network), Evidence.of(network, rows), given=[0])
 
 
 def test_columns_may_be_given_by_name_or_flags() -> None:
     network = randomize(Network(Columns.binary(3, ["a", "b", "c"]), Connectivities(3, (8,), masks=None)))
     rows = worlds(network.columns)
-    expected = log_prob(network, rows, given=[0, 2])
+    expected = log_prob(Ensemble(network), rows, given=[0, 2])
     for same in (["a", "c"], np.array([0, 2], dtype=np.uint16), [True, False, True], torch.tensor([0, 2])):
-        assert torch.equal(log_prob(network, rows, given=same), expected)
+        assert torch.equal(log_prob(Ensemble(network), rows, given=same), expected)
 
 
 def test_rows_of_many_types_are_taken() -> None:
     network = randomize(Network(3, Connectivities(3, (8,))))
-    expected = log_prob(network, [[0, 1, 1], [1, 0, 0]])
+    expected = log_prob(Ensemble(network), [[0, 1, 1], [1, 0, 0]])
     array = np.array([[0, 1, 1], [1, 0, 0]])
     locked = array.astype(float)
     locked.flags.writeable = False
     for same in (array, array[::-1][::-1], array.astype(bool), array.astype(">f8"), locked, torch.tensor(array)):
-        assert torch.equal(log_prob(network, same), expected)
+        assert torch.equal(log_prob(Ensemble(network), same), expected)
     with pytest.raises(ValueError, match="'rows' should be numbers"):
-        log_prob(network, [["yes", "no", "no"]])
+        log_prob(Ensemble(network), [["yes", "no", "no"]])
     with pytest.raises(ValueError, match="'rows' should be numbers"):
-        log_prob(network, [[None, 1, 0]])
+        log_prob(Ensemble(network), [[None, 1, 0]])
     with pytest.raises(ValueError, match="1 is not 0 or 1"):
-        log_prob(network.float(), [[1 + 1e-9, 0, 0]])
+        log_prob(Ensemble(network.float()), [[1 + 1e-9, 0, 0]])
     for size in (0, -1):
         with pytest.raises(ValueError, match="'batch_size' should be at least 1"):
-            log_prob(network, array, batch_size=size)
+            log_prob(Ensemble(network), array, batch_size=size)
 
 
 def test_mixed_columns_can_be_trained_after_inference_mode() -> None:
     network = Network([Binary(), Categorical(3)], Connectivities(2, (8,)))
     with torch.inference_mode():
-        log_prob(network, [[1, 2]])
+        log_prob(Ensemble(network), [[1, 2]])
     log_likelihood(network, [[1, 2]]).sum().backward()
     assert network.c.grad is not None

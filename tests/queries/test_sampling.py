@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from made import Binary, Categorical, Columns, Connectivities, Network, log_prob, sample
-from made.queries.likelihood import arranged
+from made import Binary, Categorical, Columns, Connectivities, Ensemble, Network, log_prob, sample
 from made.queries.sampling import complete
 from oracle import Dense, networks, randomize, worlds
 
@@ -22,7 +21,7 @@ def sample_by_passes(network: Network, row: torch.Tensor, number: int, uniform: 
     columns, family = network.columns, network.connectivities
     unknown = row.isnan().numpy()
     given_columns = ~unknown if family.any_order and not unknown.all() else np.zeros(len(columns), dtype=bool)
-    connectivity = arranged(network, number, unknown) if given_columns.any() else family[number]
+    connectivity = family.draw(number, lowest=0).with_last(unknown) if given_columns.any() else family[number]
     oracle = Dense(network, connectivity, given_columns)
     row = row.nan_to_num(0)[None].clone()
     noise = None if uniform is None else columns.noise(uniform[None])
@@ -50,7 +49,7 @@ def test_one_pass_equals_many_passes(network, data) -> None:
     rows[unknown] = NAN
     uniform = torch.rand(rows.shape, generator=generator, dtype=torch.float64)
     for noise in (uniform, None):
-        drawn = complete(network, rows, numbers, noise, asked_last=True, batch_size=4)
+        drawn = complete(Ensemble(network), rows, numbers, noise, asked_last=True, batch_size=4)
         for index in range(6):
             expected = sample_by_passes(
                 network, rows[index], int(numbers[index]), None if noise is None else noise[index]
@@ -73,7 +72,7 @@ def test_conditionals_on_the_way_equal_those_of_a_pass(dtype, monkeypatch) -> No
         return original(self, units, noise)
 
     monkeypatch.setattr(Binary, "draw", watch)
-    rows = sample(network, 20, generator=1)
+    rows = sample(Ensemble(network), 20, generator=1)
     on_the_way = torch.stack(met, dim=1)
     once = network(rows)[:, np.argsort(family[0].ordering)]
     assert torch.allclose(on_the_way, once, rtol=0, atol=1e-12 if dtype == torch.float64 else 1e-5)
@@ -103,8 +102,8 @@ def test_frequencies_fit_the_probabilities(masks, sizes) -> None:
     network = randomize(Network(COLUMNS, family, direct=True, conditioning=True))
     count = None if masks else 3
     states = worlds(COLUMNS)
-    drawn = sample(network, 20_000, masks=count, generator=0, batch_size=5000)
-    assert fits(drawn, states, log_prob(network, states, masks=count).exp())
+    drawn = sample(Ensemble(network, count), 20_000, generator=0, batch_size=5000)
+    assert fits(drawn, states, log_prob(Ensemble(network, count), states).exp())
 
 
 @pytest.mark.parametrize("known", [[1, NAN, NAN, NAN], [NAN, 2, NAN, 1], [NAN, NAN, 0, NAN], [0, 1, NAN, 1]])
@@ -118,8 +117,8 @@ def test_conditional_draws_fit_the_conditional(known, asked_last) -> None:
     flags = ~known.isnan()
     states = worlds(COLUMNS)
     states = states[(states[:, flags] == known[flags]).all(dim=1)]
-    drawn = sample(network, 20_000, known=known[None], masks=4, generator=0, asked_last=asked_last, batch_size=5000)
-    probabilities = log_prob(network, states, given=flags, masks=4, asked_last=asked_last).exp()
+    drawn = sample(Ensemble(network, 4), 20_000, known=known[None], generator=0, asked_last=asked_last, batch_size=5000)
+    probabilities = log_prob(Ensemble(network, 4), states, given=flags, asked_last=asked_last).exp()
     assert fits(drawn, states, probabilities)
 
 
@@ -130,10 +129,10 @@ def test_conditional_draws_of_a_finite_list_weigh_the_masks() -> None:
     known = torch.tensor([1, 2, NAN, NAN], dtype=torch.float64)
     states = worlds(COLUMNS)
     states = states[(states[:, :2] == known[:2]).all(dim=1)]
-    drawn = sample(network, 20_000, known=known[None], generator=0, batch_size=5000)
-    assert fits(drawn, states, log_prob(network, states, given=[0, 1]).exp())
+    drawn = sample(Ensemble(network), 20_000, known=known[None], generator=0, batch_size=5000)
+    assert fits(drawn, states, log_prob(Ensemble(network), states, given=[0, 1]).exp())
     # and not, as one may be tempted to, each mask alike
-    equal = torch.stack([log_prob(network, states, given=[0, 1], masks=[r]).exp() for r in range(3)]).mean(0)
+    equal = torch.stack([log_prob(Ensemble(network, [r]), states, given=[0, 1]).exp() for r in range(3)]).mean(0)
     assert not fits(drawn, states, equal)
 
 
@@ -141,7 +140,7 @@ def test_rows_may_differ_in_what_is_known() -> None:
     network = randomize(Network(COLUMNS, Connectivities(4, (15,), masks=None), conditioning=True))
     known = worlds(COLUMNS)
     known[torch.rand(known.shape, generator=torch.Generator().manual_seed(0)) < 0.5] = NAN
-    drawn = sample(network, known=known, generator=0)
+    drawn = sample(Ensemble(network), known=known, generator=0)
     flags = ~known.isnan()
     assert torch.equal(drawn[flags], known[flags])
     assert not drawn.isnan().any()
@@ -151,10 +150,10 @@ def test_rows_may_differ_in_what_is_known() -> None:
 def test_each_row_can_have_its_own_mask() -> None:
     network = randomize(Network(5, Connectivities(5, (12,), masks=4, ordering="random")))
     numbers = [0, 1, 2, 3, 3, 2, 1, 0]
-    drawn = sample(network, 8, numbers=numbers, generator=3)
-    assert torch.equal(drawn, sample(network, 8, numbers=numbers, generator=3))
+    drawn = sample(Ensemble(network), 8, numbers=numbers, generator=3)
+    assert torch.equal(drawn, sample(Ensemble(network), 8, numbers=numbers, generator=3))
     with pytest.raises(ValueError, match="'numbers' should have 8 elements"):
-        sample(network, 8, numbers=[0, 1])
+        sample(Ensemble(network), 8, numbers=[0, 1])
 
 
 def test_most_likely_values() -> None:
@@ -163,37 +162,40 @@ def test_most_likely_values() -> None:
     greedy = torch.stack(
         [sample_by_passes(network, torch.full((4,), NAN, dtype=torch.float64), number, None) for number in range(3)]
     )
-    scores = log_prob(network, greedy)
-    best = sample(network, most_likely=True)[0]
+    scores = log_prob(Ensemble(network), greedy)
+    best = sample(Ensemble(network), most_likely=True)[0]
     assert torch.equal(best, greedy[scores.argmax()])
-    assert torch.equal(sample(network, most_likely=True, numbers=[1])[0], greedy[1])
+    assert torch.equal(sample(Ensemble(network), most_likely=True, numbers=[1])[0], greedy[1])
     # a single unknown column: the most likely value there is
     unlimited = randomize(Network(COLUMNS, Connectivities(4, (15,), masks=None), conditioning=True))
     known = torch.tensor([[1, NAN, 0, 1]], dtype=torch.float64)
     choices = torch.tensor([[1, value, 0, 1] for value in range(3)], dtype=torch.float64)
-    expected = choices[log_prob(unlimited, choices, given=[0, 2, 3]).argmax()]
-    assert torch.equal(sample(unlimited, known=known, most_likely=True)[0], expected)
+    expected = choices[log_prob(Ensemble(unlimited), choices, given=[0, 2, 3]).argmax()]
+    assert torch.equal(sample(Ensemble(unlimited), known=known, most_likely=True)[0], expected)
 
 
 def test_what_the_masks_do_not_allow_is_refused() -> None:
     network = Network(4, Connectivities(4, (8,), masks=2))
     with pytest.raises(ValueError, match="Remedy"):
-        sample(network, known=[[NAN, NAN, NAN, 1]])
+        sample(Ensemble(network), known=[[NAN, NAN, NAN, 1]])
 
 
 def test_counts_seeds_and_known_rows() -> None:
     network = Network(4, Connectivities(4, (8,), masks=None))
-    assert sample(network).shape == (1, 4)
-    assert sample(network, 0).shape == (0, 4)
-    assert sample(network, 3, known=[[1, NAN, NAN, 0]], generator=0)[:, [0, 3]].tolist() == [[1, 0]] * 3
-    assert torch.equal(sample(network, 5, generator=7), sample(network, 5, generator=torch.Generator().manual_seed(7)))
-    assert torch.equal(sample(network, known=[[0, 1, 1, 0]]), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))
+    assert sample(Ensemble(network)).shape == (1, 4)
+    assert sample(Ensemble(network), 0).shape == (0, 4)
+    assert sample(Ensemble(network), 3, known=[[1, NAN, NAN, 0]], generator=0)[:, [0, 3]].tolist() == [[1, 0]] * 3
+    assert torch.equal(
+        sample(Ensemble(network), 5, generator=7),
+        sample(Ensemble(network), 5, generator=torch.Generator().manual_seed(7)),
+    )
+    assert torch.equal(sample(Ensemble(network), known=[[0, 1, 1, 0]]), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))
     with pytest.raises(ValueError, match="'count' is 3, but 'known' has 2 rows"):
-        sample(network, 3, known=torch.zeros(2, 4))
+        sample(Ensemble(network), 3, known=torch.zeros(2, 4))
     with pytest.raises(ValueError, match=r"row 0, column 1 \('x2'\): 2 is not 0 or 1"):
-        sample(network, known=[[0, 2, 0, 0]])
+        sample(Ensemble(network), known=[[0, 2, 0, 0]])
     with pytest.raises(ValueError, match="'count' should be a whole number, at least 0"):
-        sample(network, -1)
+        sample(Ensemble(network), -1)
 
 
 def test_samples_depend_on_their_own_past() -> None:
@@ -201,6 +203,6 @@ def test_samples_depend_on_their_own_past() -> None:
     network = Network(2, Connectivities(2, (), masks=1)).double()
     with torch.no_grad():
         network.load_state_dict({"c": torch.tensor([0.0, -50.0]), "V": torch.tensor([[0.0, 0.0], [100.0, 0.0]])})
-    drawn = sample(network, 200, generator=0)
+    drawn = sample(Ensemble(network), 200, generator=0)
     assert (drawn[:, 0] == drawn[:, 1]).all()
     assert 50 < drawn[:, 0].sum() < 150

@@ -10,12 +10,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from made import MADE, Columns, Connectivities, Connectivity, Network, log_prob, sample
+from made import MADE, Columns, Connectivities, Connectivity, Ensemble, Network, log_prob, sample
 from made.ask.exact import probability
 from made.errors import ParameterError
-from made.queries.evidence import Evidence, arrangements
-from made.queries.likelihood import _log_means, log_conditionals, passes
+from made.queries.evidence import Evidence
+from made.queries.likelihood import log_conditionals
 from made.queries.sampling import complete
+from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig
 from made.training.trainer import _give_at_random, train
 from oracle import Dense, networks, randomize, worlds
@@ -31,12 +32,12 @@ def test_all_worlds_sum_to_one(network, segments, data) -> None:
     given_columns = np.array([role == "given" for role in roles])
     hole = np.array([role == "hole" for role in roles])
     rows = worlds(network.columns)
-    assert log_prob(network, rows, masks=2, segments=segments).exp().sum().item() == pytest.approx(1, abs=1e-9)
+    assert log_prob(Ensemble(network, 2, segments=segments), rows).exp().sum().item() == pytest.approx(1, abs=1e-9)
     rows[:, hole] = 0
     rows = rows.unique(dim=0)
     rows[:, hole] = NAN
     for asked_last in (True, False):
-        log_p = log_prob(network, rows, given=given_columns, masks=2, segments=segments, asked_last=asked_last)
+        log_p = log_prob(Ensemble(network, 2, segments=segments), rows, given=given_columns, asked_last=asked_last)
         for condition in rows[:, given_columns].unique(dim=0) if given_columns.any() else rows[:1, given_columns]:
             same = (rows[:, given_columns] == condition).all(dim=1)
             assert log_p[same].exp().sum().item() == pytest.approx(1, abs=1e-9)
@@ -56,7 +57,7 @@ def test_one_segment_for_each_column_is_eonade(network) -> None:
         evidence = Evidence(rows, torch.from_numpy(ordering <= position).expand(rows.shape), before)
         blind = log_conditionals(network, evidence, family.blind())[:, column]
         assert torch.allclose(blind, factor, rtol=0, atol=1e-9)
-    answer = log_prob(network, rows, masks=[1], segments=len(ordering))
+    answer = log_prob(Ensemble(network, [1], segments=len(ordering)), rows)
     assert torch.allclose(answer, expected, rtol=0, atol=1e-9)
 
 
@@ -69,12 +70,17 @@ def test_passes_that_share_what_they_saw_equal_passes_of_their_own(network, data
     evidence = Evidence.of(network, torch.where(role == 2, NAN, rows), role == 1)
     width, masks = len(network.columns), [0, 1, 4]
     for asked_last in (True, False):
-        answer = log_prob(network, evidence, masks=masks, segments=width, asked_last=asked_last, batch_size=7)
-        for which, asked in arrangements(evidence, asked_last):
-            members = [passes(network, number, asked, width) for number in masks]
-            with torch.no_grad():
-                (apart,) = _log_means(network, evidence[which], members, [None], 500)
-            assert torch.allclose(answer[which], apart, rtol=0, atol=1e-9)
+        answer = log_prob(Ensemble(network, masks, segments=width), evidence, asked_last=asked_last, batch_size=7)
+        for group in PassSchedule(network.connectivities, masks, width).groups(evidence, asked_last=asked_last):
+            some, total = evidence[group.rows], torch.full((len(group.rows),), -np.inf, dtype=torch.float64)
+            for number in masks:
+                apart = torch.zeros_like(total)
+                for connectivity, columns in group.passes(number):
+                    factors = log_conditionals(network, some, connectivity)
+                    own = np.ones(width, dtype=bool) if columns is None else columns
+                    apart += factors.detach()[:, torch.from_numpy(own)].sum(dim=1)
+                total = torch.logaddexp(total, apart)
+            assert torch.allclose(answer[group.rows], total - np.log(len(masks)), rtol=0, atol=1e-9)
 
 
 @given(networks(masks="unlimited"), st.integers(2, 5), st.data())
@@ -87,15 +93,19 @@ def test_samples_equal_those_of_many_passes(network, segments, data) -> None:
     rows[0] = NAN
     uniform = torch.rand(rows.shape, generator=generator, dtype=torch.float64)
     numbers = torch.arange(5) % 2
-    drawn = complete(network, rows, numbers, uniform, asked_last=True, batch_size=3, segments=segments)
+    drawn = complete(Ensemble(network, segments=segments), rows, numbers, uniform, asked_last=True, batch_size=3)
     for row, number, noise, result in zip(rows, numbers.tolist(), columns.noise(uniform), drawn, strict=True):
         unknown = row.isnan().numpy()
         filled = row.nan_to_num(0)[None].clone()
-        for connectivity, flags in passes(network, number, None if unknown.all() else unknown, segments):
-            assert isinstance(connectivity, Connectivity)
+        known = torch.from_numpy(~unknown)[None]
+        evidence = Evidence(row.nan_to_num(0)[None], None, known if known.any() else None)
+        groups = list(PassSchedule(network.connectivities, [number], segments).groups(evidence))
+        for connectivity, flags in (each for group in groups for each in group.passes(number)):
+            if isinstance(connectivity, int):
+                connectivity = network.connectivities[connectivity]
             oracle = Dense(network, connectivity, ~unknown)
             for column in np.argsort(connectivity.ordering):
-                if unknown[column] and flags is not None and flags[column]:
+                if unknown[column] and (flags is None or flags[column]):
                     units = oracle.outputs(filled)[:, columns.output_columns == column]
                     filled[0, column] = columns[column].draw(units, noise[None, column])
         assert torch.equal(result, filled[0])
@@ -103,9 +113,9 @@ def test_samples_equal_those_of_many_passes(network, segments, data) -> None:
 
 def test_the_most_likely_row_is_found_in_segments_too() -> None:
     network = randomize(Network(5, Connectivities(5, (20,), masks=None), direct=True))
-    best = sample(network, 1, most_likely=True, segments=5, masks=8)
-    others = log_prob(network, worlds(network.columns), masks=8, segments=5)
-    assert log_prob(network, best, masks=8, segments=5).item() >= others.quantile(0.8).item()
+    best = sample(Ensemble(network, segments=5, masks=8), 1, most_likely=True)
+    others = log_prob(Ensemble(network, 8, segments=5), worlds(network.columns))
+    assert log_prob(Ensemble(network, 8, segments=5), best).item() >= others.quantile(0.8).item()
 
 
 def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
@@ -144,28 +154,28 @@ def test_whole_rows_are_asked_in_one_pass_and_others_in_segments() -> None:
     plain = randomize(Network(4, Connectivities(4, (12,), masks=None), conditioning=True, direct=True))
     plain.load_state_dict(network.state_dict())
     rows = worlds(network.columns)
-    assert torch.equal(log_prob(network, rows, masks=3, segments=4), log_prob(plain, rows, masks=3))
-    assert log_prob(network, rows, masks=3, segments=4).exp().sum().item() == pytest.approx(1, abs=1e-9)
+    assert torch.equal(log_prob(Ensemble(network, 3, segments=4), rows), log_prob(Ensemble(plain, 3), rows))
+    assert log_prob(Ensemble(network, 3, segments=4), rows).exp().sum().item() == pytest.approx(1, abs=1e-9)
     holes = rows.clone()
     holes[::2, 1] = NAN
-    answer = log_prob(network, holes, masks=3, segments=4)
-    assert torch.allclose(answer[1::2], log_prob(plain, rows[1::2], masks=3), rtol=0, atol=1e-9)
-    assert torch.allclose(answer[::2], log_prob(plain, holes[::2], masks=3, segments=4), rtol=0, atol=1e-9)
-    given_ = log_prob(network, rows, given=[0], masks=3, segments=4)
-    assert torch.allclose(given_, log_prob(plain, rows, given=[0], masks=3, segments=4), rtol=0, atol=1e-9)
+    answer = log_prob(Ensemble(network, 3, segments=4), holes)
+    assert torch.allclose(answer[1::2], log_prob(Ensemble(plain, 3), rows[1::2]), rtol=0, atol=1e-9)
+    assert torch.allclose(answer[::2], log_prob(Ensemble(plain, 3, segments=4), holes[::2]), rtol=0, atol=1e-9)
+    given_ = log_prob(Ensemble(network, 3, segments=4), rows, given=[0])
+    assert torch.allclose(given_, log_prob(Ensemble(plain, 3, segments=4), rows, given=[0]), rtol=0, atol=1e-9)
 
 
 def test_samples_of_whole_rows_are_from_what_judges_them() -> None:
     network = randomize(_for_whole_rows(3, 9, direct=True))
-    rows = sample(network, 20000, masks=2, segments=3, generator=0)
-    expected = log_prob(network, worlds(network.columns), masks=2, segments=3).exp()
+    rows = sample(Ensemble(network, 2, segments=3), 20000, generator=0)
+    expected = log_prob(Ensemble(network, 2, segments=3), worlds(network.columns)).exp()
     seen = [(rows == world).all(dim=1).double().mean().item() for world in worlds(network.columns)]
     assert seen == pytest.approx(expected.tolist(), abs=0.015)
     known = torch.tensor([[1.0, NAN, NAN]]).expand(20000, -1)
     plain = Network(3, Connectivities(3, (9,), masks=None), conditioning=True, direct=True)
     plain.load_state_dict(network.state_dict())
-    ours = sample(network, known=known, masks=2, segments=3, generator=0)
-    assert torch.equal(ours, sample(plain.double(), known=known, masks=2, segments=3, generator=0))
+    ours = sample(Ensemble(network, 2, segments=3), known=known, generator=0)
+    assert torch.equal(ours, sample(Ensemble(plain.double(), masks=2, segments=3), known=known, generator=0))
 
 
 def test_surprise_adds_up_to_what_judges_whole_rows() -> None:
@@ -180,12 +190,15 @@ def test_whole_rows_are_asked_under_the_masks_that_learned_them() -> None:
     network = randomize(_for_whole_rows(3, 9, masks=2, direct=True))
     rows = worlds(network.columns)
     for masks, same in ((16, [0, 1]), ([2, 3], [0, 1]), ([5], [1]), ([0, 1, 2], [0, 0, 1]), ([1, 3], [1])):
-        answer = log_prob(network, rows, masks=masks, segments=3)
-        alike = [log_prob(network, rows, masks=[number], segments=3).exp() for number in same]
+        answer = log_prob(Ensemble(network, masks, segments=3), rows)
+        alike = [log_prob(Ensemble(network, [number], segments=3), rows).exp() for number in same]
         assert torch.allclose(answer.exp(), torch.stack(alike).mean(dim=0), rtol=0, atol=1e-9)
     few = torch.full((6,), NAN, dtype=torch.float64).reshape(2, 3)
     noise = torch.rand(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    drawn = [complete(network, few, torch.tensor(numbers), noise, True, 10, segments=3) for numbers in ([0, 1], [4, 5])]
+    drawn = [
+        complete(Ensemble(network, segments=3), few, torch.tensor(numbers), noise, batch_size=10)
+        for numbers in ([0, 1], [4, 5])
+    ]
     assert torch.equal(*drawn)
 
 
@@ -196,7 +209,7 @@ def test_the_probability_of_all_columns_is_that_of_the_row() -> None:
     condition = " and ".join(f"{name} = 1" for name in model.model_.schema.names)
     for most in (0, 100):
         answer = probability(
-            model.model_.network, model.model_.schema.fields, condition, masks=1, segments=3, most_states=most
+            Ensemble(model.model_.network, 1, segments=3), model.model_.schema.fields, condition, most_states=most
         )
         assert np.log(answer.probability) == pytest.approx(model.score_samples([[1, 1, 1]]).item(), abs=1e-5)
 
@@ -223,7 +236,7 @@ def test_after_each_epoch_whole_rows_are_judged_as_at_the_end() -> None:
     network = _for_whole_rows(4, 16, masks=2)
     config = TrainingConfig(max_epochs=3, segments=4, whole_rows=0.5, evaluation_masks=2)
     last = train(network, rows, rows[:50], config)[-1]
-    exact = -log_prob(network, rows[:50], masks=2, segments=4).double().mean().item()
+    exact = -log_prob(Ensemble(network, 2, segments=4), rows[:50]).double().mean().item()
     assert last.best_nll == pytest.approx(exact, abs=1e-4)
     rows[:20, 1] = NAN
     assert np.isfinite(train(network, rows, rows[:50], config)[-1].best_nll)
@@ -246,14 +259,14 @@ def test_it_learns_columns_that_are_copies() -> None:
     config = TrainingConfig(max_epochs=60, batch_size=20, learning_rate=0.02, segments=6, questions=0.0)
     history = train(network, COPIES[:300], COPIES[300:], config)
     assert history[-1].best_nll == pytest.approx(0.693, abs=0.05)
-    kept = -log_prob(network, COPIES[300:], segments=6).mean().item()
+    kept = -log_prob(Ensemble(network, segments=6), COPIES[300:]).mean().item()
     assert kept == pytest.approx(0.693, abs=0.05)
 
 
 def test_the_estimator_answers_in_segments() -> None:
     rows = COPIES[:200].numpy()
     model = MADE(hidden_sizes=(30,), segments=100, max_epochs=30, random_state=0, learning_rate=0.02).fit(rows)
-    expected = log_prob(model.model_.network, rows, masks=16, segments=6).numpy()
+    expected = log_prob(Ensemble(model.model_.network, 16, segments=6), rows).numpy()
     assert np.allclose(model.score_samples(rows), expected, atol=1e-5)
     drawn = model.sample(50, random_state=0)
     assert (drawn == drawn[:, :1]).mean() > 0.9
@@ -274,7 +287,7 @@ def test_few_columns_have_a_segment_each_unless_told(columns, parameters, expect
     rows = np.random.default_rng(0).integers(2, size=(40, columns))
     model = MADE(hidden_sizes=(4, 4), max_epochs=0, evaluation_masks=2, random_state=0, **parameters).fit(rows)
     masks = None if "masks" in parameters else 2
-    answer = log_prob(model.model_.network, rows[:5], masks=masks, segments=expected).numpy()
+    answer = log_prob(Ensemble(model.model_.network, masks, segments=expected), rows[:5]).numpy()
     assert np.allclose(model.score_samples(rows[:5]), answer, atol=1e-5)
 
 
@@ -292,10 +305,10 @@ def test_questions_are_none_of_their_own_where_no_unit_is_masked() -> None:
 
 def test_segments_are_for_models_that_can_be_asked_anything() -> None:
     network = Network(3, Connectivities(3, (4,)))
-    with pytest.raises(ValueError, match="'segments' is for networks of unlimited masks"):
-        log_prob(network, [[0, 1, 1]], segments=2)
+    with pytest.raises(ValueError, match="'segments' above 1 needs a network of unlimited masks"):
+        log_prob(Ensemble(network, segments=2), [[0, 1, 1]])
     with pytest.raises(ValueError, match="'segments' should be a whole number, at least 1, not 0"):
-        sample(network, 1, segments=0)
+        sample(Ensemble(network, segments=0), 1)
 
 
 @pytest.mark.parametrize("sizes", [(20,), (20, 20)])
@@ -310,7 +323,7 @@ def test_all_answers_of_the_estimator_are_in_segments(sizes) -> None:
     expected = np.exp(model.score_samples(rows, given=[0, 1, 3, 4]))
     assert np.allclose(probabilities[np.arange(100), rows[:, 2].astype(int)], expected, atol=1e-5)
     network = model.model_.network
-    each = [log_prob(network, rows, masks=[number], segments=5).numpy() for number in range(3)]
+    each = [log_prob(Ensemble(network, [number], segments=5), rows).numpy() for number in range(3)]
     assert np.allclose(model.surprise(rows).sum(axis=1), -np.mean(each, axis=0), atol=1e-4)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from made import Binary, Categorical, Columns, Connectivities, Network, log_prob
+from made import Binary, Categorical, Columns, Connectivities, Ensemble, Network, log_prob
 from made.errors import DataError, Diverged
 from made.training import trainer as room
 from made.training.config import TrainingConfig
@@ -28,7 +28,7 @@ def test_it_learns_columns_that_are_copies(masks) -> None:
         network, COPIES[:300], COPIES[300:], TrainingConfig(max_epochs=100, batch_size=20, learning_rate=0.02)
     )
     assert history[-1].best_nll == pytest.approx(0.693, abs=0.05)
-    kept = -log_prob(network, COPIES[300:]).mean().item()
+    kept = -log_prob(Ensemble(network), COPIES[300:]).mean().item()
     assert kept == pytest.approx(history[-1].best_nll, abs=1e-5 if masks else 0.05)  # unlimited: by more masks
     assert min(epoch.valid_nll for epoch in history) == history[-1].best_nll
 
@@ -74,7 +74,7 @@ def test_it_stops_early_with_the_best_weights() -> None:
     history = train(network, noise, other, TrainingConfig(max_epochs=300, patience=5, learning_rate=0.02))
     assert len(history) < 300
     assert history[-1].valid_nll > history[-1].best_nll
-    assert -log_prob(network, other).mean().item() == pytest.approx(history[-1].best_nll, abs=1e-5)
+    assert -log_prob(Ensemble(network), other).mean().item() == pytest.approx(history[-1].best_nll, abs=1e-5)
 
 
 def test_it_stops_when_its_time_is_over(monkeypatch) -> None:
@@ -120,10 +120,10 @@ def test_an_any_order_model_learns_to_answer_questions() -> None:
     )
     train(network, rows[:1500], rows[1500:], TrainingConfig(max_epochs=60, learning_rate=0.003, patience=60))
     nan = float("nan")
-    marginal = log_prob(network, [[nan, value, nan] for value in range(4)]).exp()
+    marginal = log_prob(Ensemble(network), [[nan, value, nan] for value in range(4)]).exp()
     assert marginal.sum().item() == pytest.approx(1, abs=1e-5)
     assert (marginal - 0.25).abs().max() < 0.1  # 0.18 without questions in training
-    conditional = log_prob(network, [[nan, value, 1] for value in range(4)], given=[2]).exp()
+    conditional = log_prob(Ensemble(network), [[nan, value, 1] for value in range(4)], given=[2]).exp()
     assert (conditional - torch.tensor([0, 0, 0.5, 0.5])).abs().max() < 0.1
 
 
@@ -201,7 +201,7 @@ def test_what_is_not_finite_ends_training_at_once(where, monkeypatch) -> None:
     assert len(kept) == 9
     assert len(trainer.state.history) == 2
     nll = trainer.state.history[-1].best_nll
-    assert -log_prob(network, COPIES).mean().item() == pytest.approx(nll, abs=1e-6)
+    assert -log_prob(Ensemble(network), COPIES).mean().item() == pytest.approx(nll, abs=1e-6)
 
 
 def test_a_learning_rate_that_is_far_too_high_keeps_the_weights_it_began_with() -> None:
@@ -266,12 +266,12 @@ def test_many_masks_choose_among_the_best_epochs(masks) -> None:
     assert [nll for nll, _ in trainer.state.finalists] == sorted(epoch.valid_nll for epoch in trainer.state.history)[:3]
     trainer._load(trainer.best[0])
     network.eval()
-    assert trainer.state.finalists[0][0] == pytest.approx(-log_prob(network, COPIES[300:], masks=[0]).mean().item())
+    assert trainer.state.finalists[0][0] == pytest.approx(-log_prob(Ensemble(network, [0]), COPIES[300:]).mean().item())
     nll = trainer.choose()
-    assert nll == pytest.approx(-log_prob(network, COPIES[300:], masks=8).mean().item(), abs=1e-6)
+    assert nll == pytest.approx(-log_prob(Ensemble(network, 8), COPIES[300:]).mean().item(), abs=1e-6)
     for number in range(3):
         trainer._load(trainer.best[number])
-        assert -log_prob(network, COPIES[300:], masks=8).mean().item() >= nll - 1e-6
+        assert -log_prob(Ensemble(network, 8), COPIES[300:]).mean().item() >= nll - 1e-6
 
 
 def test_rows_with_holes_are_learned_from() -> None:
@@ -281,7 +281,7 @@ def test_rows_with_holes_are_learned_from() -> None:
     rows[0] = float("nan")
     network = Network(Columns.binary(6, signed=True), Connectivities(6, (100,), masks=None), conditioning=True)
     train(network, rows[:300], rows[300:], TrainingConfig(max_epochs=60, batch_size=20, learning_rate=0.01))
-    assert -log_prob(network, COPIES[300:]).mean().item() < 1.0
+    assert -log_prob(Ensemble(network), COPIES[300:]).mean().item() < 1.0
     with pytest.raises(DataError, match="masks='unlimited'"):
         train(Network(6, Connectivities(6, (20,), masks=4)), rows, COPIES)
 

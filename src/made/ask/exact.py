@@ -30,8 +30,8 @@ from made.ask.progressive import MOST_CELLS, Cells, Estimate, impossible
 from made.columns.base import Column
 from made.errors import QuestionError
 from made.hints import argument
-from made.network.masked import Network
 from made.queries.conditional import predict
+from made.queries.ensemble import Ensemble
 from made.queries.likelihood import log_prob
 from made.tables.field import Field
 
@@ -92,12 +92,10 @@ class Probability:
 
 
 def probability(
-    network: Network,
+    ensemble: Ensemble,
     fields: Sequence[Field],
     question: str | Query,
     *,
-    masks: int | Sequence[int] | None = None,
-    segments: int = 1,
     samples: int = SAMPLES,
     most_states: int = MOST_STATES,
     generator: torch.Generator | None = None,
@@ -105,10 +103,9 @@ def probability(
     """The probability of a condition, given another, under the ensemble.
 
     Arguments:
-        network: the network.
-        fields: what its columns are, for a person.
+        ensemble: the network and its masks.
+        fields: the columns as the table has them.
         question: see :mod:`made.ask.parser`.
-        masks, segments: see :func:`made.log_prob`.
         samples: the number of paths, if it comes to an estimate; at least one for each mask, of each the same number.
         most_states: the most states that are summed over; 0 for an estimate in any case.
         generator: the random numbers of an estimate.
@@ -116,7 +113,7 @@ def probability(
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
         raise ValueError(f"{argument('samples')} should be a whole number, at least 2, not {samples!r}.")
     query = parse(question, fields) if isinstance(question, str) else question
-    kinds = list(network.columns)
+    kinds = list(ensemble.network.columns)
     given, points = _possible(boxes_of(query.given, fields, kinds), kinds, query)
     text, sides = str(query), [(False, _inside(query.asked, given, points, fields, kinds))]
     with suppress(QuestionError):  # the contrary may fall into too many boxes; then it is no help
@@ -125,8 +122,7 @@ def probability(
         if not boxes:
             how = "whatever is given fulfils the condition" if turned else "nothing fulfils the condition"
             return Probability(text, float(turned), "exact", 0.0, how, states=0)
-    numbers = network.connectivities.numbers(masks)
-    exact = _Exact(network, numbers, segments, most_states)
+    exact = _Exact(ensemble, most_states)
     for turned, boxes in sides:
         answer = exact.answer(boxes, given)
         if answer is not None:
@@ -134,11 +130,12 @@ def probability(
             p = min(1.0, math.exp(log_p))
             return Probability(text, 1 - p if turned else p, "exact", 0.0, how + OF_CONTRARY * turned, states=states)
     # As many paths of each mask, and if that can be, as many of each pair of masks.
-    each = len(numbers) ** 2 if samples >= 2 * len(numbers) ** 2 else len(numbers)
+    masks = len(ensemble.numbers)
+    each = masks**2 if samples >= 2 * masks**2 else masks
     paths = each * max(2, -(-int(samples) // each))
     # The fewer boxes paths may end in, the less they differ in weight.
     turned, boxes = min(sides, key=lambda side: len(side[1]))
-    mean, error, how = Estimate(network, numbers, segments, paths, generator).answer(boxes, given)
+    mean, error, how = Estimate(ensemble, paths, generator).answer(boxes, given)
     p = min(1.0, mean)
     return Probability(text, 1 - p if turned else p, "estimate", error, how + OF_CONTRARY * turned, samples=paths)
 
@@ -174,14 +171,14 @@ def _possible(given: Boxes, kinds: Sequence[Column], query: Query) -> tuple[Boxe
 class _Exact:
     """Sums over states."""
 
-    def __init__(self, network: Network, numbers: Sequence[int], segments: int, most: int) -> None:
-        self.network, self.numbers, self.segments, self.most = network, list(numbers), segments, most
-        self.kinds: list[Column] = list(network.columns)
+    def __init__(self, ensemble: Ensemble, most: int) -> None:
+        self.ensemble, self.network, self.most = ensemble, ensemble.network, most
+        self.kinds: list[Column] = list(ensemble.network.columns)
         self._known: dict[object, Tensor] = {}  # what is given has the same probability above and below
 
     def answer(self, both: Boxes, given: Boxes) -> tuple[float, int, str] | None:
         """log P, the number of states, and how; ``None`` if there are too many, or too many ranges."""
-        found = self._any_order(both, given) if self.network.connectivities.any_order else self._fixed(both, given)
+        found = self._any_order(both, given) if self.ensemble.any_order else self._fixed(both, given)
         if found is None:
             return None
         (above, above_states), (below, below_states), last = found
@@ -198,10 +195,10 @@ class _Exact:
         second = [d for d in columns_of(both) if d not in first]
         last = self._last(both, given, first, second)
         before = [d for d in first if d != last]
-        above = self._total(both, before, [d for d in second if d != last], last, self.numbers)
+        above = self._total(both, before, [d for d in second if d != last], last, self.ensemble)
         # What is given, but comes last, comes after all that is not given, too.
         after, end = (second, last) if last in first else ([], None)
-        below = None if above is None else self._total(given, before, after, end, self.numbers)
+        below = None if above is None else self._total(given, before, after, end, self.ensemble)
         return None if above is None or below is None else (above, below, last)
 
     def _last(self, both: Boxes, given: Boxes, first: list[int], second: list[int]) -> int | None:
@@ -219,15 +216,15 @@ class _Exact:
         """Each mask has its own columns before the last that is spoken of; those in between have all their values."""
         totals: list[list[tuple[float, int]]] = [[], []]
         last = None
-        for number in self.numbers:
-            ordering = self.network.connectivities[number].ordering
+        for number in self.ensemble.numbers:
+            ordering, member = self.network.connectivities[number].ordering, self.ensemble.with_masks([number])
             for boxes, found in ((both, totals[0]), (given, totals[1])):
                 end = max((int(ordering[d]) for d in columns_of(boxes)), default=0)
                 prefix = ordering.argsort().tolist()[:end]
                 numeric = bool(prefix) and not self.kinds[prefix[-1]].listed
                 last = prefix[-1] if numeric else last
                 rest = prefix[:-1] if numeric else prefix
-                total = self._total(boxes, [], rest, prefix[-1] if numeric else None, [number])
+                total = self._total(boxes, [], rest, prefix[-1] if numeric else None, member)
                 if total is None:
                     return None
                 found.append(total)
@@ -236,7 +233,7 @@ class _Exact:
         return above, below, last
 
     def _total(
-        self, boxes: Boxes, first: list[int], second: list[int], last: int | None, numbers: list[int]
+        self, boxes: Boxes, first: list[int], second: list[int], last: int | None, ensemble: Ensemble
     ) -> tuple[float, int] | None:
         """log P of boxes, and the number of states: p(first) p(second | first) times the area of the last."""
         columns = first + second
@@ -250,14 +247,14 @@ class _Exact:
             distinct, place = np.unique(rows[:, first], axis=0, return_inverse=True)
             alone = np.full((len(distinct), len(self.kinds)), np.nan)
             alone[:, first] = distinct
-            total += self._log_prob(alone, None, numbers)[torch.from_numpy(place.reshape(-1))]
+            total += self._log_prob(alone, None, ensemble)[torch.from_numpy(place.reshape(-1))]
         if second:
-            total += self._log_prob(rows, first or None, numbers)
+            total += self._log_prob(rows, first or None, ensemble)
         if last is not None:
             cells = Cells(last, self.kinds[last], boxes)
-            if len(cells) * len(rows) * len(numbers) > MOST_CELLS:
+            if len(cells) * len(rows) * len(ensemble.numbers) > MOST_CELLS:
                 return None
-            total += self._log_area(rows, last, cells, list(states.values()), numbers)
+            total += self._log_area(rows, last, cells, list(states.values()), ensemble)
         return total.logsumexp(0).item(), len(states)
 
     def _states(self, boxes: Boxes, columns: list[int]) -> dict[tuple[float, ...], list[int]] | None:
@@ -276,11 +273,10 @@ class _Exact:
                 return None
         return states
 
-    def _log_prob(self, rows: NDArray[np.float64], given: list[int] | None, numbers: list[int]) -> Tensor:
-        key = rows.tobytes(), tuple(given or ()), tuple(numbers)
+    def _log_prob(self, rows: NDArray[np.float64], given: list[int] | None, ensemble: Ensemble) -> Tensor:
+        key = rows.tobytes(), tuple(given or ()), tuple(ensemble.numbers)
         if key not in self._known:
-            answer = log_prob(self.network, rows, given=given, masks=numbers, segments=self.segments)
-            self._known[key] = answer.double().cpu()
+            self._known[key] = log_prob(ensemble, rows, given=given).double().cpu()
         return self._known[key]
 
     def _log_area(
@@ -289,13 +285,13 @@ class _Exact:
         last: int,
         cells: Cells,
         which: list[list[int]],
-        numbers: list[int],
+        ensemble: Ensemble,
     ) -> Tensor:
         """log P that the last column is in the boxes that a row is in, given the row."""
         allowed = torch.stack([cells.flags[numbers_of].any(dim=0) for numbers_of in which])
         answers = []
         for part in torch.arange(len(rows)).split(1000):
-            prediction = predict(self.network, rows[part.numpy()], last, masks=numbers, segments=self.segments)
+            prediction = predict(ensemble, rows[part.numpy()], last)
             mass = (prediction.weights.double().unsqueeze(-1) + cells.log_mass(prediction.units)).cpu()
             answers.append(mass.masked_fill(~allowed[part], -torch.inf).logsumexp(dim=(0, 2)))
         return torch.cat(answers)

@@ -23,10 +23,9 @@ from made.columns.base import Column
 from made.columns.choice import choose
 from made.errors import QuestionError
 from made.hints import argument
-from made.network.connectivity import Connectivity
-from made.network.layout import Layout
-from made.network.masked import Network
-from made.queries.likelihood import passes, way
+from made.queries.conditional import column_units
+from made.queries.ensemble import Ensemble
+from made.queries.evidence import Evidence
 from made.queries.sampling import complete
 
 __all__ = ["Cells", "Estimate", "Paths", "impossible"]
@@ -106,20 +105,17 @@ class Paths:
     """Several paths: where they are, and what they weigh.
 
     Arguments:
-        network: the network.
-        values: where they start: values as the kinds work on them, anything for those not known, (paths, columns).
+        ensemble: the network and its masks.
+        values: where they start: coded values, anything for those not known, (paths, columns).
         known: which columns are known, (columns).
-        segments: see :func:`made.log_prob`.
-        generator: random numbers.
+        generator: the random generator.
 
     Attributes:
         log_weight: the logarithm of each path's weight, (paths).
     """
 
-    def __init__(
-        self, network: Network, values: Tensor, known: Tensor, segments: int, generator: torch.Generator | None
-    ) -> None:
-        self.network, self.segments, self.generator = network, segments, generator
+    def __init__(self, ensemble: Ensemble, values: Tensor, known: Tensor, generator: torch.Generator | None) -> None:
+        self.ensemble, self.network, self.generator = ensemble, ensemble.network, generator
         self.values, self.known = values.clone(), known.expand_as(values).clone()
         self.log_weight = values.new_zeros(len(values), dtype=torch.float64)
 
@@ -144,29 +140,30 @@ class Paths:
         Masks of any order put these columns right after all that is known. In an ordering that is what it is, others
         may come before; their values are drawn.
         """
-        if self.network.connectivities.any_order:
+        if self.ensemble.any_order:
             more = {d: Cells(d, self.network.columns[d], self._boxes) for d in columns if d not in self._cells}
             self._cells |= more
         for number in numbers.unique().tolist():
             which = (numbers == number).nonzero().squeeze(1).to(self.values.device)
-            if self.network.connectivities.any_order:
+            if self.ensemble.any_order:
                 self._walk_any(which, columns, number)
             else:
                 self._walk_prefix(which, columns, number)
 
     def _walk_any(self, which: Tensor, columns: Sequence[int], number: int) -> None:
         known = self.known[which]
-        asked = torch.zeros(known.shape[1], dtype=torch.bool)
-        asked[list(columns)] = True
         given = known.clone() if known.any() else None
-        known |= asked.to(known.device)
-        number, cut = way(self.network, given is None and bool(asked.all()), number, self.segments)
-        for connectivity, flags in passes(self.network, number, None if given is None else asked.numpy(), cut):
-            mask = connectivity if isinstance(connectivity, Connectivity) else self.network.connectivities[number]
+        known[:, list(columns)] = True
+        # Every path asks for the same columns: the passes of the first one are those of all.
+        first = Evidence(self.values[which[:1]], known[:1], None if given is None else given[:1])
+        (group,) = self.ensemble.with_masks([number]).schedule.groups(first)
+        (mask,) = group.masks
+        for connectivity, flags in group.passes(mask):
             layout = self.network.layout(connectivity, rows=len(which))
-            for d in mask.ordering.argsort().tolist():
-                if asked[d] and (flags is None or flags[d]):
-                    self._step(which, d, self._units(layout, which, d, known, given))
+            for d in layout.connectivity.ordering.argsort().tolist():
+                if d in columns and (flags is None or flags[d]):
+                    evidence = Evidence(self.values[which], known, given)
+                    self._step(which, d, column_units(self.network, layout, evidence, d, ROWS))
         self.known[which] = known
 
     def _walk_prefix(self, which: Tensor, columns: Sequence[int], number: int) -> None:
@@ -177,31 +174,18 @@ class Paths:
             if asked:
                 for d in part:
                     self.known[which, d] = True
-                    self._step(which, d, self._units(layout, which, d, self.known[which], None))
+                    evidence = Evidence(self.values[which], self.known[which])
+                    self._step(which, d, column_units(self.network, layout, evidence, d, ROWS))
             else:
                 run = list(part)
                 self._fill(which, run, number)
                 self.known[which[:, None], torch.tensor(run, device=which.device)] = True
 
-    def _units(self, layout: Layout, which: Tensor, d: int, observed: Tensor, given: Tensor | None) -> Tensor:
-        """The output units of a column, which see what is known before it. Shape: (paths, outputs)."""
-        ours = torch.from_numpy(self.network.columns.output_columns == d).nonzero().squeeze(1).to(which.device)
-        parts = []
-        for rows in torch.arange(len(which), device=which.device).split(ROWS):
-            outputs = self.network.run(
-                layout,
-                layout.arrange(self.values[which[rows]]),
-                observed=layout.arrange(observed[rows]),
-                given=None if given is None else layout.arrange(given[rows]),
-            )
-            parts.append(layout.restore(outputs, self.network.depth + 1).index_select(1, ours))
-        return torch.cat(parts)
-
     def _fill(self, which: Tensor, columns: Sequence[int], number: int) -> None:
         """Draw columns about which the boxes say nothing: as many as there are, by one pass."""
         rows = self.values[which].masked_fill(~self.known[which], torch.nan)
         uniform = self._uniform(rows.numel()).reshape(rows.shape).clamp(min=torch.finfo(torch.float64).eps / 4)
-        filled = complete(self.network, rows, torch.full((len(rows),), number), uniform, True, ROWS)
+        filled = complete(self.ensemble, rows, torch.full((len(rows),), number), uniform, batch_size=ROWS)
         for d in columns:
             self.values[which, d] = filled[:, d]
 
@@ -223,17 +207,10 @@ class Paths:
 class Estimate:
     """Means over paths, an equal number for each mask."""
 
-    def __init__(
-        self,
-        network: Network,
-        numbers: Sequence[int],
-        segments: int,
-        count: int,
-        generator: torch.Generator | None,
-    ) -> None:
-        self.network, self.segments, self.count, self.generator = network, segments, count, generator
-        self.masks = torch.tensor(numbers)
-        self.any_order = network.connectivities.any_order
+    def __init__(self, ensemble: Ensemble, count: int, generator: torch.Generator | None) -> None:
+        self.ensemble, self.network, self.count, self.generator = ensemble, ensemble.network, count, generator
+        self.masks = torch.tensor(ensemble.numbers)
+        self.any_order = ensemble.any_order
 
     def answer(self, both: Boxes, given: Boxes) -> tuple[float, float, str]:
         """The mean, its standard error, and how."""
@@ -279,7 +256,7 @@ class Estimate:
             rows[0, d] = value
         values, hole = self.network.columns.check(rows, like)
         known = torch.ones_like(values[0], dtype=torch.bool) if hole is None else ~hole[0]
-        return Paths(self.network, values.expand(self.count, -1), known, self.segments, self.generator)
+        return Paths(self.ensemble, values.expand(self.count, -1), known, self.generator)
 
     def _mask_of(self, block: int) -> Tensor:
         """A mask for each path, all of them in turn; in the second block, if it may be another, each after each."""

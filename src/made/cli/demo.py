@@ -35,6 +35,7 @@ def demo(
     from made.io.datasets import digits
     from made.model.folder import check_replaceable, is_model
     from made.paper import figure_samples
+    from made.queries.ensemble import Ensemble
     from made.queries.sampling import sample
 
     check_replaceable(out / "model")
@@ -74,7 +75,7 @@ def demo(
     scores = {name: mean_and_interval(-log_p) for name, log_p in models.items()}
 
     numbers = [index // MASKS for index in range(100)]
-    samples = sample(model.model_.network, 100, numbers=numbers, generator=seed).numpy()
+    samples = sample(Ensemble(model.model_.network), 100, numbers=numbers, generator=seed).numpy()
     picture: Path | None = out / "samples.png"
     try:
         figure_samples.draw(

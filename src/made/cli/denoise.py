@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from made.model.denoising import Denoised
+    from made.queries.denoising import Denoised
 
 __all__ = ["denoise"]
 

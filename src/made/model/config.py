@@ -18,6 +18,7 @@ from made.errors import ModelError
 from made.network.connectivity import Connectivities
 from made.network.limits import check_sizes
 from made.network.masked import Network
+from made.network.weights import weight_shapes
 from made.parameters import LATER
 from made.queries.ensemble import Ensemble
 from made.tables.field import Field as ColumnField
@@ -108,17 +109,13 @@ class Config(BaseModel):
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight, without allocating any."""
-        columns, hidden = self.schema_.columns, list(self.parameters["hidden_sizes"])
-        sizes, last = [columns.inputs, *hidden, columns.outputs], len(hidden) + 1
-        shapes: dict[str, tuple[int, ...]] = {}
-        for layer in range(1, last + 1):
-            matrix, bias = (f"W{layer}", f"b{layer}") if layer < last else ("V", "c")
-            shapes |= {matrix: (sizes[layer], sizes[layer - 1]), bias: (sizes[layer],)}
-            if self.parameters["conditioning"]:
-                shapes[f"U{layer}"] = (sizes[layer], sizes[layer - 1] if layer > 1 else len(columns))
-        if self.parameters["direct"] and hidden:
-            shapes["A"] = (sizes[-1], sizes[0])
-        return shapes
+        parameters = self.parameters
+        return weight_shapes(
+            self.schema_.columns,
+            parameters["hidden_sizes"],
+            direct=parameters["direct"],
+            conditioning=parameters["conditioning"],
+        )
 
     def with_scores(self, trainer: Trainer, nll: float | None) -> Config:
         """The config of the model that training ended with."""

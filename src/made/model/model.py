@@ -21,16 +21,18 @@ from made.errors import DataError, QuestionError
 from made.model.card import card
 from made.model.checkpoint import checkpoint_content, history_lines, read_folder
 from made.model.config import Config
-from made.model.denoising import denoise, put_back
+from made.model.denoising import put_back
 from made.model.folder import Content, replace_folder
 from made.model.tensors import tensors_file
 from made.network.masked import Network
 from made.queries.batches import blocks, counted_from
 from made.queries.conditional import Forecast, forecast, predictions
+from made.queries.denoising import denoise
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.imputation import draw, fill, uncertainty
-from made.queries.likelihood import log_conditionals, log_prob, passes, ways
+from made.queries.likelihood import log_prob
+from made.queries.surprise import surprise
 from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.state import Epoch, State
@@ -109,7 +111,7 @@ class Model:
     @property
     def masks(self) -> list[int]:
         """The numbers of the masks that answer a query."""
-        return list(self.network.connectivities.numbers(self.ensemble.masks))
+        return self.ensemble.numbers
 
     def with_ensemble(self, masks: int | None, segments: int) -> Model:
         """The same model, answering with another number of masks and segments."""
@@ -183,9 +185,7 @@ class Model:
         evidence, answers = Evidence.of(self.network, codes, flags), []
         for block in blocks(len(codes)):
             with counted_from(block.start):
-                answers.append(
-                    log_prob(self.network, evidence[block], masks=self.ensemble.masks, segments=self.ensemble.segments)
-                )
+                answers.append(log_prob(self.ensemble, evidence[block]))
         return torch.cat(answers).cpu().numpy()
 
     def sample(
@@ -237,7 +237,7 @@ class Model:
         if not return_uncertainty:
             return filled
         shown = slice(codes.shape[1] - table.extra)
-        return filled, uncertainty(self.ensemble, codes, several if n_draws > 1 else several[0]).select(shown)
+        return filled, uncertainty(self.ensemble, codes, (several if n_draws > 1 else several[0])[..., shown])
 
     def predict_proba(self, X: Any, target: Any = None) -> NDArray[np.floating[Any]]:
         """See :meth:`made.MADE.predict_proba`."""
@@ -316,11 +316,9 @@ class Model:
     def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
         """See :meth:`made.MADE.probability`."""
         return probability(
-            self.network,
+            self.ensemble,
             self.schema.fields,
             condition,
-            masks=self.ensemble.masks,
-            segments=self.ensemble.segments,
             samples=samples,
             generator=self.generator(random_state),
         )
@@ -329,16 +327,7 @@ class Model:
         """See :meth:`made.MADE.surprise`."""
         table = self.table(X)
         codes = self.codes(table)
-        network, total = self.network, np.zeros(codes.shape)
-        with torch.no_grad():
-            for block in blocks(len(codes)):
-                evidence = Evidence.of(network, codes[block])
-                for rows, masks, cut in ways(network, evidence, self.masks, self.ensemble.segments):
-                    part, index = evidence[rows], block.start + rows.cpu().numpy()
-                    for connectivity, flags in (one for number in masks for one in passes(network, number, None, cut)):
-                        factors = log_conditionals(network, part, connectivity).cpu().numpy() / len(masks)
-                        total[index] -= factors if flags is None else np.where(flags, factors, 0)
-        total = np.where(np.isnan(codes), np.nan, total).astype(self.config.parameters["dtype"])
+        total = surprise(self.ensemble, codes).astype(self.config.parameters["dtype"])
         return table.put_numbers(total, self.schema.names)
 
 

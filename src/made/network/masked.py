@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -28,6 +29,7 @@ from made.columns.group import Columns
 from made.network.buffers import Buffers
 from made.network.connectivity import Connectivities, Connectivity
 from made.network.layout import Layout, SortedLayout
+from made.network.weights import matrix_layers, weight_shapes
 
 __all__ = ["ACTIVATIONS", "Network"]
 
@@ -115,18 +117,17 @@ class Network(nn.Module):
         self.workspace = Buffers()
         self._layouts: dict[object, Layout] = {}
 
-        last = self.depth + 1
-        self.matrices = {f"W{layer}": (layer, layer - 1) for layer in range(1, last)} | {"V": (last, self.depth)}
-        if self.direct:
-            self.matrices["A"] = (last, 0)
-        if conditioning:
-            self.matrices |= {f"U{layer}": (layer, layer - 1 if layer > 1 else -1) for layer in range(1, last + 1)}
-        for layer in range(1, last):
-            self.register_parameter(f"b{layer}", nn.Parameter(torch.zeros(self.sizes[layer])))
+        self.matrices = matrix_layers(self.depth, direct=direct, conditioning=conditioning)
+        self.shapes = weight_shapes(columns, connectivities.hidden_sizes, direct=direct, conditioning=conditioning)
+        ends = np.arange(len(columns) + 1)
+        self._input_bounds: list[int] = np.searchsorted(columns.input_columns, ends).tolist()
+        self._output_bounds: list[int] = np.searchsorted(columns.output_columns, ends).tolist()
+        for layer in range(1, self.depth + 1):
+            self.register_parameter(f"b{layer}", nn.Parameter(torch.zeros(self.shapes[f"b{layer}"])))
         self.register_parameter("c", nn.Parameter(columns.initial()))
         generator = torch.Generator().manual_seed(connectivities.seed if seed is None else seed)
         for name in self.matrices:
-            dense = torch.zeros(self.shape(name))
+            dense = torch.zeros(self.shapes[name])
             if name[0] in ("W" if initialization == "zero-output" else "WV"):
                 initialize = nn.init.orthogonal_ if initialization == "orthogonal" else nn.init.xavier_uniform_
                 initialize(dense, generator=generator)
@@ -148,10 +149,13 @@ class Network(nn.Module):
         with torch.no_grad():
             self.c.copy_(torch.cat(units))
 
-    def shape(self, name: str) -> tuple[int, int]:
-        """The number of rows and columns of a matrix, in full."""
-        after, before = self.matrices[name]
-        return self.sizes[after], len(self.columns) if before == -1 else self.sizes[before]
+    def input_units(self, column: int) -> slice:
+        """The input units of a column."""
+        return slice(*self._input_bounds[column : column + 2])
+
+    def output_units(self, column: int) -> slice:
+        """The output units of a column."""
+        return slice(*self._output_bounds[column : column + 2])
 
     def slower(self) -> dict[str, float]:
         """What the learning rate of a matrix should be divided by, of those that are to learn more slowly.
@@ -159,7 +163,7 @@ class Network(nn.Module):
         Conditioning weights are multiplied by ones, or by none. All of a unit's that are seen have the same gradient,
         so that their sum, which is what matters, would go many times as far in an update as a bias does.
         """
-        return {name: self.shape(name)[1] ** 0.5 for name in self.matrices if name[0] == "U"}
+        return {name: self.shapes[name][1] ** 0.5 for name in self.matrices if name[0] == "U"}
 
     def dependencies(self, number: int = 0) -> str:
         """Which columns each output depends on under connectivity ``number``, as a product of conditionals."""
@@ -331,7 +335,7 @@ class Network(nn.Module):
         state_dict = dict(state_dict)
         for name in self.matrices:
             dense = state_dict.get(prefix + name)
-            if isinstance(dense, Tensor) and dense.shape == self.shape(name):
+            if isinstance(dense, Tensor) and dense.shape == self.shapes[name]:
                 state_dict[prefix + name] = self._pack(name, dense.to(self.c.device))
         super()._load_from_state_dict(state_dict, prefix, *args)
 

@@ -34,6 +34,7 @@ from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
 from made.network.connectivity import Connectivities
 from made.network.masked import Network
+from made.queries.ensemble import Ensemble
 from made.queries.likelihood import log_prob
 
 __all__ = ["Sizes", "fit", "machine", "markdown", "measure", "operations"]
@@ -71,7 +72,7 @@ class Sizes:
         D, K = self.D, self.K
         if self.system == "MADE":
             family = Connectivities(D, (K,) * self.L, masks=self.R, ordering="random")
-            return partial(log_prob, Network(D, family, direct=self.direct))
+            return partial(log_prob, Ensemble(Network(D, family, direct=self.direct)))
         if self.system == "NADE":
             return NADENetwork(D, K)
         if self.system == "EoNADE":

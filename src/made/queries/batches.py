@@ -1,7 +1,8 @@
-"""A table in blocks of rows: what is asked of it is asked block by block, whether it is in memory or comes as a stream.
+"""Rows in blocks: the unit of every query about a table, in memory or streamed, and of every pass.
 
-What one pass adds up depends, in the last bit, on the rows that share it. Blocks are counted from the first row, so
-that the answers to a table that comes in blocks are those to one that comes at once, to the bit.
+The last bit of what a pass adds up depends on the rows that share it. Blocks are counted from the first row of the
+table, so that a table that comes as a stream gets the same answers, to the bit, as one that comes whole. A query about
+a table cuts it once, at the top; within a block, a pass takes a smaller batch of rows to bound its memory.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ __all__ = ["ROWS_AT_A_TIME", "blocks", "counted_from"]
 ROWS_AT_A_TIME = 10_000
 
 
-def blocks(rows: int) -> Iterator[slice]:
-    """The blocks of so many rows.
+def blocks(rows: int, size: int = ROWS_AT_A_TIME) -> Iterator[slice]:
+    """Blocks of at most ``size`` rows.
 
     Example:
         >>> list(blocks(25_000))
         [slice(0, 10000, None), slice(10000, 20000, None), slice(20000, 25000, None)]
     """
-    for begin in range(0, rows, ROWS_AT_A_TIME):
-        yield slice(begin, min(begin + ROWS_AT_A_TIME, rows))
+    for begin in range(0, rows, size):
+        yield slice(begin, min(begin + size, rows))
 
 
 @contextmanager
 def counted_from(first: int) -> Iterator[None]:
-    """Errors that name a row of a block name it by its number in the table, of which ``first`` rows come before."""
+    """Errors that name a row of a block name its number in the table, in which ``first`` rows come before the block."""
     try:
         yield
     except MadeError as error:

@@ -1,7 +1,7 @@
-"""What one column may be, given what is observed of its row: the distribution of an entry, of each row at once.
+r"""The distribution of one column given what is observed of the others, :math:`p(x_d \mid x_\text{observed})`.
 
-Other holes stay holes, so that this is p(x_d | observed), not a draw; all masks answer in one pass each, or in a single
-one where they agree (see :func:`predict`).
+Other missing values are left out, not drawn. Each mask takes one pass; if all masks agree, one pass serves all of them
+(see :func:`predict`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from torch import Tensor
 
 from made.columns.base import Column
 from made.columns.group import Rows
+from made.network.layout import Layout
 from made.network.masked import Network
 from made.queries.batches import blocks
 from made.queries.ensemble import Ensemble
-from made.queries.evidence import Evidence, arrangements
-from made.queries.incremental import Walk
-from made.queries.likelihood import log_prob, passes, require_prefixes
+from made.queries.evidence import Evidence
+from made.queries.incremental import IncrementalPass
+from made.queries.likelihood import log_prob, outputs, require_prefixes
 
-__all__ = ["Forecast", "Prediction", "Summary", "forecast", "predict", "predictions", "sizes"]
+__all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "predict", "predictions"]
 
 POINTS = 1024
 TAILS = (0.005, 0.995)
@@ -31,12 +32,12 @@ TAILS = (0.005, 0.995)
 
 @dataclass(frozen=True)
 class Summary:
-    """What a column of numbers is expected to be in each row, in the units of the table.
+    """The moments and quantiles of a column of numbers in each row, in the units of the table.
 
     Attributes:
-        mean: the expected value, (rows).
-        standard_deviation: how far from it the value is expected to be, (rows).
-        quantiles: the values that are not exceeded with some probabilities, (probabilities, rows).
+        mean: (rows).
+        standard_deviation: (rows).
+        quantiles: (levels, rows).
     """
 
     mean: Tensor
@@ -50,8 +51,8 @@ class Prediction:
 
     Attributes:
         kind: the kind of the column.
-        weights: the logarithm of each mask's share, (masks, rows).
-        units: the output units of the column under each mask, (masks, rows, outputs); one of them if all agree.
+        weights: the log weight of each mask, (masks, rows).
+        units: the output units of the column under each mask, (masks, rows, outputs). One mask if all agree.
     """
 
     kind: Column
@@ -65,7 +66,7 @@ class Prediction:
         return Prediction(self.kind, self.weights[:, rows], self.units[:, rows])
 
     def log_prob(self, values: Tensor) -> Tensor:
-        """log p of a value for each row, as the kind works on it. Shapes: (rows) to (rows)."""
+        """log p of a coded value for each row. Shapes: (rows) to (rows)."""
         return torch.logsumexp(self.weights + self.kind.log_prob(self.units, values.expand(self.weights.shape)), dim=0)
 
     def probabilities(self, count: int) -> Tensor:
@@ -75,7 +76,7 @@ class Prediction:
         return probabilities / probabilities.sum(dim=1, keepdim=True)
 
     def mode(self) -> Tensor:
-        """Of the values that are most likely under one mask each, the one that is most likely under all. (rows)."""
+        """Of the modes under each mask, the one of the highest density under all masks. Shape: (rows)."""
         candidates = self.kind.mode(self.units)
         if len(candidates) == 1:
             return candidates[0]
@@ -85,28 +86,27 @@ class Prediction:
         return candidates.gather(0, scores.argmax(dim=0, keepdim=True)).squeeze(0)
 
     def mean(self) -> Tensor:
-        """The expected value, of a kind that has one, otherwise :meth:`mode`. Shape: (rows)."""
+        """The expected value; of a kind without one, :meth:`mode`. Shape: (rows)."""
         if type(self.kind).mean is Column.mean:
             return self.mode()
         return self.kind.average(self.weights.exp(), self.kind.mean(self.units))
 
     def draw(self, uniform: Tensor) -> Tensor:
-        """A value for each row, by two uniform random numbers: for the mask, and for the value. Shapes: (2, rows)."""
+        """A value for each row, from two uniform random numbers, for the mask and for the value. Shapes: (2, rows)."""
         below = self.weights.exp().cumsum(dim=0)[:-1]
         mask = (uniform[0].to(below.dtype) >= below).sum(dim=0)
         units = self.units[mask, torch.arange(len(self), device=mask.device)]
         return self.kind.draw(units, self.kind.noise(uniform[1]).to(units.dtype))
 
     def points(self, count: int = POINTS) -> tuple[Tensor, Tensor]:
-        """Values of the table that stand for the distribution, and the share of each: draws without chance.
+        """A deterministic quantile grid: values of the table, and the weight of each. Shapes: (points, rows), twice.
 
-        Each mask draws as often, by random numbers that are evenly spread, those of different masks side by side.
-        Values that are rarer than one in ``count`` are left out: what the far tails add is a matter of taste, because
-        no data are there. Shapes: (points, rows), twice.
+        Each mask contributes as many evenly spaced quantiles, interleaved with those of the other masks. Values rarer
+        than one in ``count`` are left out: there are no data in the far tails.
         """
         masks, rows = self.weights.shape
         each = -(-count // masks)
-        # In double precision, so that the answer for a row hardly depends on the rows beside it.
+        # In double precision, so that the answer for a row hardly depends on the rows in its batch.
         double = torch.float64 if self.units.device.type != "mps" else self.units.dtype
         place = torch.arange(each, dtype=double, device=self.units.device)
         values = []
@@ -117,21 +117,21 @@ class Prediction:
         return torch.cat(values), (self.weights.to(double).exp() / each).repeat_interleave(each, dim=0)
 
     def summary(self, levels: Sequence[float] = (0.05, 0.5, 0.95), *, batch_size: int = 200) -> Summary:
-        """Mean, standard deviation and quantiles by :meth:`points`; a quantile is a value that the column can have.
+        """Mean, standard deviation and quantiles, from :meth:`points`; a quantile is a value that the column can have.
 
-        For mean and standard deviation, the outermost half per cent on each side counts as if it were where it begins:
-        a tail, where there are no data, may be so heavy that it has no mean.
+        Mean and standard deviation are winsorised at 0.5 % on each side: a tail without data may be so heavy that it
+        has no mean.
 
         Example:
-            >>> from made import Connectivities, Network, Numeric
+            >>> from made import Connectivities, Ensemble, Network, Numeric
             >>> network = Network([Numeric(170, 10, step=1)], Connectivities(1, (8,), masks=None))
-            >>> predict(network, [[float("nan")]], 0).summary().quantiles.flatten().tolist()
+            >>> predict(Ensemble(network), [[float("nan")]], 0).summary().quantiles.flatten().tolist()
             [150.0, 170.0, 190.0]
         """
         parts = []
         for first in range(0, len(self), batch_size):
             values, shares = self[first : first + batch_size].points()
-            # Infinity stands for what is missing, where that is a value of its own: then this is of the other values.
+            # Infinity stands for "missing" where that is a value of its own: summarise the other values.
             shares = shares * values.isfinite()
             values, shares = values.nan_to_num(posinf=0), shares / shares.sum(dim=0)
             values, order = values.sort(dim=0)
@@ -150,115 +150,97 @@ class Prediction:
         return Summary(torch.cat(means), torch.cat(deviations), torch.cat(quantile_parts, dim=1))
 
 
+def column_units(network: Network, layout: Layout, evidence: Evidence, column: int, batch_size: int) -> Tensor:
+    """The output units of one column, in passes of ``batch_size`` rows. Shape: (rows, outputs of the column)."""
+    parts = []
+    for _, batch in evidence.split(batch_size):
+        units = layout.restore(outputs(network, layout, batch), network.depth + 1)
+        parts.append(units[:, network.output_units(column)])
+    return torch.cat(parts)
+
+
 @torch.no_grad()
-def predict(
-    network: Network,
-    rows: Rows | Evidence,
-    column: int,
-    *,
-    masks: int | Sequence[int] | None = None,
-    segments: int = 1,
-    batch_size: int = 500,
-) -> Prediction:
-    """The distribution of one column given all that is observed of the others, whatever the rows have there.
+def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_size: int = 500) -> Prediction:
+    """The distribution of one column given all that is observed of the others; its own entries are not looked at.
 
     Arguments:
-        network: the network.
-        rows: the rows, NaN for a hole.
-        column: which column, by number.
-        masks: how many masks an unlimited model averages, or which; all of a finite list unless told.
-        segments: see :func:`made.log_prob`; one column takes a single pass.
+        ensemble: the network and its masks.
+        rows: the rows, NaN for a missing value; or evidence.
+        column: the number of the column.
         batch_size: the number of rows in a pass.
 
     Example:
-        >>> from made import Connectivities, Network
-        >>> network = Network(3, Connectivities(3, (8,), masks=None))
-        >>> predict(network, [[1, float("nan"), 0]], 1).probabilities(2).shape
+        >>> from made import Connectivities, Ensemble, Network
+        >>> ensemble = Ensemble(Network(3, Connectivities(3, (8,), masks=None)))
+        >>> predict(ensemble, [[1, float("nan"), 0]], 1).probabilities(2).shape
         torch.Size([1, 2])
     """
-    asked = Evidence.of(network, rows)
-    values = asked.values.clone()
-    given = torch.ones_like(values, dtype=torch.bool) if asked.observed is None else asked.observed.clone()
+    network, any_order = ensemble.network, ensemble.any_order
+    evidence = Evidence.of(network, rows)
+    values = evidence.values.clone()
+    given = evidence.is_observed.clone()
     values[:, column], given[:, column] = 0, False
     observed = given.clone()
     observed[:, column] = True
     evidence = Evidence(values, observed, given if given.any() else None)
-    any_order = network.connectivities.any_order
-    numbers = network.connectivities.numbers(masks)
-    if len(values) and any_order and _agree(network, segments) and bool(given.any(dim=1).all()):
+    if len(values) and any_order and _masks_agree(ensemble) and bool(given.any(dim=1).all()):
         parts = [Evidence(some.values, None, some.given) for _, some in evidence.split(batch_size)]
-        units = torch.cat([Walk(network, part).units(column) for part in parts])
-        return Prediction(network.columns[column], units.new_zeros(1, len(units)), units.unsqueeze(0))
-    ours = torch.from_numpy(network.columns.output_columns == column).nonzero().squeeze(1).to(values.device)
-    units = values.new_empty(len(numbers), len(values), len(ours))
+        alike = torch.cat([IncrementalPass(network, part).units(column) for part in parts])
+        return Prediction(network.columns[column], alike.new_zeros(1, len(alike)), alike.unsqueeze(0))
+    numbers = ensemble.numbers
+    units = values.new_empty(len(numbers), len(values), network.columns[column].outputs)
     weights = values.new_zeros(len(numbers), len(values))
-    everything = torch.arange(len(values), device=values.device)
-    for which, last in arrangements(evidence, True) if any_order else [(everything, None)]:
-        # Rows of which nothing is known are all alike.
-        distinct = which[:1] if any_order and last is None else which
-        for index, number in enumerate(numbers):
-            drawn = passes(network, number, last, segments)
-            (connectivity,) = [each for each, flags in drawn if flags is None or flags[column]]
-            layout = network.layout(connectivity, rows=len(distinct))
-            if not any_order:
-                require_prefixes(network, evidence, layout.connectivity)
-            for part in distinct.split(batch_size):
-                some = evidence[part]
-                outputs = network.run(
-                    layout,
-                    layout.arrange(some.values),
-                    observed=layout.arrange(observed[part]),
-                    given=layout.arrange(some.given) if any_order and some.given is not None else None,
-                )
-                found = layout.restore(outputs, network.depth + 1).index_select(1, ours)
-                units[index, part if distinct is which else which] = found
+    for group in ensemble.schedule.groups(evidence):
+        # Rows of which nothing is known are all alike: one pass of one row serves all of them.
+        which = group.rows[:1] if any_order and group.asked is None else group.rows
+        for index, number in enumerate(group.masks):
+            passes = group.passes(number)
+            (connectivity,) = (each for each, columns in passes if columns is None or columns[column])
+            layout = network.layout(connectivity, rows=len(which))
+            require_prefixes(network, evidence, layout.connectivity)
+            if len(which):
+                units[index, group.rows] = column_units(network, layout, evidence[which], column, batch_size)
     if not any_order and len(numbers) > 1:
         known = Evidence(values, given)
-        each = [log_prob(network, known, masks=[number], batch_size=batch_size) for number in numbers]
-        weights = torch.stack(each)
+        members = [ensemble.with_masks([number]) for number in numbers]
+        weights = torch.stack([log_prob(member, known, batch_size=batch_size) for member in members])
     return Prediction(network.columns[column], weights.log_softmax(dim=0), units)
 
 
-def _agree(network: Network, segments: int) -> bool:
-    """Whether all masks of an any-order model say the same of a single column, given some of the others.
+def _masks_agree(ensemble: Ensemble) -> bool:
+    """Whether all masks of an any-order model give one column the same distribution, given some of the others.
 
-    What is given is seen by every unit of the first layer, whatever its degree, and the column comes last, so that all
-    units of the last layer serve it. Masks differ only between hidden layers, and not if the pass is that of a segment
-    of one column, in which all degrees are the same.
+    Every unit of the first layer sees what is given, whatever its degree, and the column comes last, so that all units
+    of the last layer serve it. Masks differ only between hidden layers, and not in the pass of a segment of one column,
+    in which all degrees are equal.
     """
-    return network.depth == 1 or (network.depth > 1 and segments > 1)
-
-
-def sizes(network: Network) -> list[int]:
-    """How many values each column has that can be shown; 0 for numbers, which have no list of them."""
-    return [kind.cardinality for kind in network.columns]
+    depth = ensemble.network.depth
+    return depth == 1 or (depth > 1 and ensemble.segments > 1)
 
 
 def predictions(ensemble: Ensemble, rows: Rows | Evidence, column: int) -> Iterator[tuple[Tensor, Prediction]]:
-    """The distribution of one column, and the numbers of the rows that it is for; all rows come once."""
-    network = ensemble.network
-    evidence = Evidence.of(network, rows)
-    known = torch.ones_like(evidence.values, dtype=torch.bool) if evidence.observed is None else evidence.observed
+    """The distribution of one column, block by block, and the numbers of the rows that it is for; each row once."""
+    evidence = Evidence.of(ensemble.network, rows)
+    known = evidence.is_observed
     others = torch.arange(known.shape[1], device=known.device) != column
     for block in blocks(len(evidence)):
         some = known[block][:, others].any(dim=1)
-        # Rows of which nothing is known are kept apart: for others, one mask may be enough.
+        # Rows of which nothing is known are kept apart: for the others, one mask may be enough.
         for which in (some.nonzero().squeeze(1), (~some).nonzero().squeeze(1)):
             if len(which):
                 index = which + block.start
-                part = predict(network, evidence[index], column, masks=ensemble.masks, segments=ensemble.segments)
-                yield index, part
+                yield index, predict(ensemble, evidence[index], column)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one column is expected to be in each row of a table's codes.
+    """The distribution of one column in each row of coded data, as arrays.
 
     Attributes:
         probabilities: of each value, (rows, values); no values for a column of numbers.
         mean, standard_deviation: of a column of numbers, (rows); NaN for others.
-        quantiles: of a column of numbers, (rows, probabilities); NaN for others.
-        log_prob: log p of what the row has in the column, (rows); NaN if that is a hole, or not among the values.
+        quantiles: of a column of numbers, (rows, levels); NaN for others.
+        log_prob: log p of the entry that the row has, (rows); NaN if it is missing or not among the values.
     """
 
     probabilities: NDArray[np.float64]
@@ -271,8 +253,8 @@ class Forecast:
 def forecast(
     ensemble: Ensemble, codes: NDArray[np.float64], column: int, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
 ) -> Forecast:
-    """What a column is expected to be, given all that is observed of the others. Codes are (rows, columns)."""
-    size, rows = sizes(ensemble.network)[column], len(codes)
+    """The distribution of one column of coded rows, (rows, columns), given all that is observed of the others."""
+    size, rows = ensemble.cardinalities[column], len(codes)
     evidence = Evidence.of(ensemble.network, codes)
     answer = Forecast(*(np.full(shape, np.nan) for shape in ((rows, size), rows, rows, (rows, len(quantiles)), rows)))
     for which, prediction in predictions(ensemble, evidence, column):

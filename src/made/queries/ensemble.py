@@ -1,24 +1,68 @@
-"""A network and the masks that its answers average."""
+r"""A network and the masks that its answers average."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from made.network.masked import Network
+from made.queries.schedule import PassSchedule
 
 __all__ = ["Ensemble"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ensemble:
-    """A network, and how it answers.
+    r"""What every query takes: a network, and how many passes an answer may cost.
+
+    The probability of a row x is the mean over R masks, :math:`p(x) = \frac{1}{R} \sum_r p_r(x)`.
+
+    Arguments:
+        network: the network.
+        masks: how many masks of an unlimited supply to average (default: 16), or the numbers of some masks. A finite
+            list is averaged in full by default.
+        segments: the number of segments that an any-order model cuts an ordering into (see
+            :mod:`made.queries.schedule`). 1, the default, is MADE; as many as there are columns is EoNADE.
 
     Attributes:
-        network: the network.
-        masks: how many masks an unlimited model averages; ``None`` for all of a finite list.
-        segments: see :func:`made.log_prob`.
+        schedule: the passes of every query.
+
+    Example:
+        >>> from made import Connectivities, Network
+        >>> Ensemble(Network(3, Connectivities(3, (8,), masks=None)), masks=4).numbers
+        [0, 1, 2, 3]
     """
 
     network: Network
-    masks: int | None = None
+    masks: int | Sequence[int] | None = None
     segments: int = 1
+    schedule: PassSchedule = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        family, segments = self.network.connectivities, self.segments
+        if isinstance(segments, bool) or not isinstance(segments, (int, np.integer)) or segments < 1:
+            raise ValueError(f"'segments' should be a whole number, at least 1, not {segments!r}.")
+        if segments > 1 and not family.any_order:
+            raise ValueError("'segments' above 1 needs a network of unlimited masks with resampled orderings.")
+        object.__setattr__(self, "schedule", PassSchedule(family, family.numbers(self.masks), int(segments)))
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the masks."""
+        return list(self.schedule.numbers)
+
+    @property
+    def any_order(self) -> bool:
+        """Whether any set of columns can be given, asked for, or left out."""
+        return self.network.connectivities.any_order
+
+    @property
+    def cardinalities(self) -> list[int]:
+        """The number of values of each column that can be shown; 0 for a column of numbers."""
+        return [kind.cardinality for kind in self.network.columns]
+
+    def with_masks(self, numbers: Sequence[int]) -> Ensemble:
+        """The same network under some masks only."""
+        return replace(self, masks=numbers)

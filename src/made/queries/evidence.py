@@ -1,4 +1,4 @@
-"""Rows, and what is known, given and asked of each: any part of a row may be any of these."""
+"""Rows with, for each entry, whether it is observed, given, or asked for."""
 
 from __future__ import annotations
 
@@ -6,28 +6,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from made.columns.group import Rows
 from made.errors import QuestionError
 from made.network.masked import Network
+from made.queries.batches import blocks
 
-__all__ = ["Evidence", "Given", "arrangements"]
+__all__ = ["Evidence", "Given"]
 
 Given: TypeAlias = Rows | Sequence[int] | Sequence[str]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rows, with what is known, given and asked of each; all tensors are (rows, columns).
+    """Rows, and what is observed and given of each; all tensors are (rows, columns).
+
+    An observed entry that is not given is asked for.
 
     Attributes:
-        values: the values, 0 for holes.
-        observed: which entries are not holes; ``None`` if there are no holes.
-        given: which entries are conditioned on; ``None`` if nothing is.
+        values: the values as the column kinds code them, 0 for a missing value.
+        observed: flags of the entries that are not missing; ``None`` if none is.
+        given: flags of the entries that are conditioned on; ``None`` if none is.
+
+    Example:
+        >>> from made import Connectivities, Network
+        >>> network = Network(3, Connectivities(3, (8,), masks=None))
+        >>> Evidence.of(network, [[1, float("nan"), 0]], given=["x3"]).asked
+        tensor([[ True, False, False]])
     """
 
     values: Tensor
@@ -36,7 +43,13 @@ class Evidence:
 
     @classmethod
     def of(cls, network: Network, rows: Rows | Evidence, given: Given | None = None) -> Evidence:
-        """Check the rows and what is given: column names or numbers, or flags for each column or for each entry."""
+        """Check and code rows.
+
+        Arguments:
+            network: the network whose columns they have.
+            rows: the rows, NaN for a missing value; evidence is returned as it is.
+            given: what is conditioned on: column names or numbers, or flags for each column or each entry.
+        """
         if isinstance(rows, Evidence):
             if given is not None:
                 raise ValueError("'given' is part of the evidence already.")
@@ -56,10 +69,14 @@ class Evidence:
         return cls(values, None if hole is None else ~hole, flags)
 
     @property
+    def is_observed(self) -> Tensor:
+        """Flags of the entries that are not missing."""
+        return torch.ones_like(self.values, dtype=torch.bool) if self.observed is None else self.observed
+
+    @property
     def asked(self) -> Tensor:
-        """Which entries are neither holes nor given."""
-        asked = torch.ones_like(self.values, dtype=torch.bool) if self.observed is None else self.observed
-        return asked if self.given is None else asked & ~self.given
+        """Flags of the entries that are observed and not given."""
+        return self.is_observed if self.given is None else self.is_observed & ~self.given
 
     def __len__(self) -> int:
         return len(self.values)
@@ -73,8 +90,8 @@ class Evidence:
 
     def split(self, size: int) -> Iterator[tuple[slice, Evidence]]:
         """Batches of at most ``size`` rows."""
-        for first in range(0, len(self), size):
-            yield slice(first, first + size), self[first : first + size]
+        for rows in blocks(len(self), size):
+            yield rows, self[rows]
 
 
 def _flags(network: Network, given: Given, rows: int) -> Tensor:
@@ -103,24 +120,3 @@ def _flags(network: Network, given: Given, rows: int) -> Tensor:
             raise ValueError(f"'given' has a column number twice: {given!r}. For flags, use True and False.")
         columns[flags.long()] = True
     return columns.expand(rows, width)
-
-
-def arrangements(evidence: Evidence, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:
-    """Rows that share an ordering, and flags of the columns to be put last; ``None`` for rows with nothing given.
-
-    What a row gets depends on that row alone, so that answers do not change with the company it is in.
-    """
-    rows = torch.arange(len(evidence), device=evidence.values.device)
-    if evidence.given is None:
-        yield rows, None
-        return
-    conditional = evidence.given.any(dim=1)
-    if not conditional.all():
-        yield rows[~conditional], None
-    rows, asked = rows[conditional], evidence.asked[conditional]
-    if not asked_last:
-        yield rows, np.zeros(asked.shape[1], dtype=np.bool_)
-        return
-    patterns, pattern = asked.unique(dim=0, return_inverse=True)
-    for index, columns in enumerate(patterns.cpu().numpy()):
-        yield rows[pattern == index], columns

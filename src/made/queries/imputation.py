@@ -1,4 +1,4 @@
-"""Holes of a table's codes filled, by draws or by what is most likely or expected; and how sure each entry is.
+"""Missing values of coded rows, filled with draws, modes or means; and the uncertainty of each filled entry.
 
 Random numbers are taken block by block (see :mod:`made.queries.batches`).
 """
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.queries.batches import blocks
-from made.queries.conditional import Prediction, predictions, sizes
+from made.queries.conditional import Prediction, predictions
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.sampling import check_temperature, sample
@@ -25,17 +25,16 @@ INTERVAL = (0.05, 0.95)
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How sure each filled entry is, by p(x_d | observed). All are (rows, columns).
+    """The uncertainty of each filled entry under p(x_d | observed). All arrays are (rows, columns).
 
-    NaN is where nothing was filled, and where a number has no meaning for the column.
+    NaN where nothing was filled, and where a quantity is not defined for the column.
 
     Attributes:
-        probability: of the value that was filled in, of a column that has a list of values; (draws, rows, columns) if
+        probability: of the value that was filled in, for a column with a list of values; (draws, rows, columns) if
             there were several draws.
-        entropy: of such a column, in nats: 0 if the value is certain, log k if all k are as likely.
+        entropy: of such a column, in nats: 0 if the value is certain, log k if all k are equally likely.
         standard_deviation: of a column of numbers.
-        low, high: the ends of an interval that has the number with a probability of 90 %: each end is exceeded with
-            5 %. As codes: a number stands for itself.
+        low, high: the 5 % and 95 % quantiles of a column of numbers, as codes: a number stands for itself.
     """
 
     probability: NDArray[np.float64]
@@ -44,11 +43,6 @@ class Uncertainty:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
-    def select(self, columns: slice) -> Uncertainty:
-        """That of some columns."""
-        parts = (self.probability, self.entropy, self.standard_deviation, self.low, self.high)
-        return Uncertainty(*(part[..., columns] for part in parts))
-
 
 def draw(
     ensemble: Ensemble,
@@ -56,12 +50,16 @@ def draw(
     generator: torch.Generator,
     temperature: float = 1.0,
     *,
-    one_by_one: bool = False,
+    shared_ordering: bool = False,
 ) -> NDArray[np.float64]:
-    """Rows with NaN drawn. Rows that lack many different things share one ordering, for speed (``one_by_one``)."""
+    """Rows with every NaN replaced by a draw. Shapes: (rows, columns) to (rows, columns).
+
+    ``shared_ordering`` is faster where rows lack many different columns: all rows share the orderings of the masks, but
+    for those that lack a single value.
+    """
     check_temperature(temperature)  # also where there is nothing to draw
-    network, drawn = ensemble.network, known.copy()
-    apart = one_by_one and network.connectivities.any_order
+    drawn = known.copy()
+    apart = shared_ordering and ensemble.any_order
     for block in blocks(len(known)):
         some = known[block]
         count = np.isnan(some).sum(axis=1)
@@ -70,13 +68,7 @@ def draw(
         rows = np.flatnonzero(count > apart)
         if len(rows):
             values = sample(
-                network,
-                known=some[rows],
-                masks=ensemble.masks,
-                temperature=temperature,
-                segments=ensemble.segments,
-                asked_last=not apart,
-                generator=generator,
+                ensemble, known=some[rows], temperature=temperature, asked_last=not apart, generator=generator
             )
             drawn[block.start + rows] = np.where(np.isnan(some[rows]), values.cpu().numpy(), some[rows])
     return drawn
@@ -85,7 +77,7 @@ def draw(
 def _draw_single(
     ensemble: Ensemble, rows: NDArray[np.float64], which: NDArray[np.intp], generator: torch.Generator
 ) -> None:
-    """Fill the only hole of some rows, in place: a pass for each column is enough."""
+    """Fill the only missing value of some rows, in place: one pass for each column is enough."""
     like = ensemble.network.c
     double = like.dtype if like.device.type == "mps" else torch.float64
     # Two numbers for each row, in the order of the rows.
@@ -108,45 +100,48 @@ def fill(
     draws: int = 1,
     generator: torch.Generator | None = None,
 ) -> NDArray[np.float64]:
-    """The codes with their holes filled, so many times. Shapes: (rows, columns) to (draws, rows, columns)."""
-    filled, hole = np.repeat(codes[None], draws, axis=0), np.isnan(codes)
+    """The codes with missing values filled, ``draws`` times. Shapes: (rows, columns) to (draws, rows, columns)."""
+    filled, missing = np.repeat(codes[None], draws, axis=0), np.isnan(codes)
     if strategy == "sample":
         assert generator is not None
         for block in blocks(len(codes)):
-            rows = block.start + np.flatnonzero(hole[block].any(axis=1))
-            # All draws of a row together: passes for many rows are hardly longer than for few.
-            drawn = draw(ensemble, codes[rows].repeat(draws, axis=0), generator, one_by_one=True)
+            rows = block.start + np.flatnonzero(missing[block].any(axis=1))
+            # All draws of a row together: a pass for many rows takes hardly longer than one for few.
+            drawn = draw(ensemble, codes[rows].repeat(draws, axis=0), generator, shared_ordering=True)
             filled[:, rows] = drawn.reshape(len(rows), draws, codes.shape[1]).swapaxes(0, 1)
         return filled
-    for places, d, prediction in _holes(ensemble, codes):
+    for places, d, prediction in _missing(ensemble, codes):
         values = prediction.mode() if strategy == "mode" else prediction.mean()
         filled[:, places, d] = prediction.kind.outer(values).cpu().numpy()
     return filled
 
 
-def _holes(ensemble: Ensemble, codes: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.intp], int, Prediction]]:
-    """Of each column, the rows that lack it, and its distribution in them."""
+def _missing(ensemble: Ensemble, codes: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.intp], int, Prediction]]:
+    """For each column, the rows that lack it, and its distribution in them."""
     for block in blocks(len(codes)):
-        hole = np.isnan(codes[block])
+        missing = np.isnan(codes[block])
         evidence = Evidence.of(ensemble.network, codes[block])
-        for d in np.flatnonzero(hole.any(axis=0)).tolist():
-            rows = torch.from_numpy(np.flatnonzero(hole[:, d])).to(evidence.values.device)
+        for d in np.flatnonzero(missing.any(axis=0)).tolist():
+            rows = torch.from_numpy(np.flatnonzero(missing[:, d])).to(evidence.values.device)
             for which, prediction in predictions(ensemble, evidence[rows], d):
                 yield block.start + rows[which].cpu().numpy(), d, prediction
 
 
 def uncertainty(ensemble: Ensemble, codes: NDArray[np.float64], filled: NDArray[np.float64]) -> Uncertainty:
-    """How sure the filled entries are.
+    """The uncertainty of filled entries.
 
     Arguments:
-        ensemble: the network, and how it answers.
-        codes: the rows, NaN for a hole, (rows, columns).
-        filled: the same with all holes filled, (rows, columns) or (draws, rows, columns).
+        ensemble: the network and its masks.
+        codes: the rows, NaN for a missing value, (rows, columns).
+        filled: the same, filled, (rows, columns) or (draws, rows, columns). It may have fewer columns: the first ones.
     """
-    counts, several = sizes(ensemble.network), filled.reshape(-1, *codes.shape)
+    width = filled.shape[-1]
+    counts, several = ensemble.cardinalities, filled.reshape(-1, len(codes), width)
+    entropy, deviation, low, high = (np.full((len(codes), width), np.nan) for _ in range(4))
     probability = np.full(several.shape, np.nan)
-    entropy, deviation, low, high = (np.full(codes.shape, np.nan) for _ in range(4))
-    for places, d, prediction in _holes(ensemble, codes):
+    for places, d, prediction in _missing(ensemble, codes):
+        if d >= width:
+            continue
         if not counts[d]:
             summary = prediction.summary(INTERVAL)
             deviation[places, d] = summary.standard_deviation.cpu().numpy()

@@ -1,30 +1,29 @@
-r"""An any-order model asked for one column at a time, each given all that come before it: EoNADE's passes, shared.
+r"""One column at a time, each given all columns before it: the passes of EoNADE, sharing their work.
 
-With as many segments as columns, each pass sees what the one before saw and one column more. So the first layer need
-not be computed anew: what it is before its activation grows by one column's weights,
+With as many segments as columns, each pass sees what the pass before saw and one column more. So the first layer need
+not be computed anew: before its activation it grows by the weights of one column,
 
 .. math:: a_{d+1} = a_d + W^1_{\cdot,d} \, x_d + U^1_{\cdot,d},
 
-as in NADE (Larochelle and Murray, 2011). Of the output units, only those of one column are needed. What is left of a
-pass is the layers between: a network of one hidden layer takes no more in D passes than in one.
+as in NADE (Larochelle and Murray, 2011). Only the output units of one column are needed. What is left of a pass are the
+layers between: D passes through a network of one hidden layer cost no more than one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from made.network.masked import ACTIVATIONS, Network
 from made.queries.evidence import Evidence
 
-__all__ = ["Walk", "draw", "factors"]
+__all__ = ["IncrementalPass", "complete", "factors"]
 
 
-class Walk:
-    """Where a walk along the columns has come to, in several rows at once: what the first layer has seen.
+class IncrementalPass:
+    """The first layer of several rows, after the columns seen so far.
 
     Arguments:
         network: an any-order network that has hidden layers.
@@ -33,8 +32,6 @@ class Walk:
 
     def __init__(self, network: Network, evidence: Evidence) -> None:
         self.network, columns = network, network.columns
-        self.inputs = np.searchsorted(columns.input_columns, np.arange(len(columns) + 1)).tolist()
-        self.outputs = np.searchsorted(columns.output_columns, np.arange(len(columns) + 1)).tolist()
         self.offsets = [network.get_parameter(f"b{layer}") for layer in range(1, network.depth + 1)] + [network.c]
         if network.conditioning:  # every unit of later layers has the same degree, and sees all of the layer before
             after = [network.get_parameter(f"U{layer}").sum(dim=1) for layer in range(2, network.depth + 2)]
@@ -50,8 +47,8 @@ class Walk:
                 self.first += network.get_parameter("U1") @ evidence.given.t().to(self.x.dtype)
 
     def units(self, d: int) -> Tensor:
-        """The output units of a column, given what has been seen. Shape: (rows, outputs of the column)."""
-        network, own = self.network, slice(self.outputs[d], self.outputs[d + 1])
+        """The output units of column d, given what has been seen. Shape: (rows, outputs of the column)."""
+        network, own = self.network, self.network.output_units(d)
         activation = ACTIVATIONS[network.activation]
         h = activation(self.first.clone())
         for layer in range(2, network.depth + 1):
@@ -63,8 +60,8 @@ class Walk:
         return outputs.t()
 
     def see(self, d: int, values: Tensor, flags: Tensor) -> None:
-        """Go past a column, which is seen in the rows that are flagged. Shapes: (rows), twice."""
-        network, own = self.network, slice(self.inputs[d], self.inputs[d + 1])
+        """Add column d to what is seen, in the flagged rows. Shapes: (rows), twice."""
+        network, own = self.network, self.network.input_units(d)
         units = (network.columns[d].encode(values) * flags.unsqueeze(1)).t()
         self.x[own] += units
         self.first.addmm_(network.get_parameter("W1")[:, own], units)
@@ -74,39 +71,39 @@ class Walk:
 
 @torch.no_grad()
 def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
-    """log p(x_d | x_<d) of each column that is asked for, in this order, (rows); 0 in a row that does not ask."""
-    walk, asked = Walk(network, evidence), evidence.asked
+    """log p(x_d | x_<d) of each column that is asked for, in this order, (rows); 0 where it is not asked for."""
+    state, asked = IncrementalPass(network, evidence), evidence.asked
     for d in order:
         here, values = asked[:, d], evidence.values[:, d]
         if not here.any():
             continue
-        yield d, network.columns[d].log_prob(walk.units(d), values).masked_fill(~here, 0)
-        walk.see(d, values, here)
+        yield d, network.columns[d].log_prob(state.units(d), values).masked_fill(~here, 0)
+        state.see(d, values, here)
 
 
 @torch.no_grad()
-def draw(
+def complete(
     network: Network,
     rows: Tensor,
     order: Sequence[int],
     uniform: Tensor | None,
     temperature: float = 1.0,
 ) -> Tensor:
-    """Fill the NaN of each row in this order, by random numbers, or, without, by most likely values.
+    """Fill the NaN of each row in this order, with draws, or, without random numbers, with the most likely values.
 
     Shapes: (rows, columns), twice, to (rows, columns).
     """
-    hole = rows.isnan()
-    filled = rows.masked_fill(hole, 0)
+    missing = rows.isnan()
+    filled = rows.masked_fill(missing, 0)
     noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype)
-    walk = Walk(network, Evidence(filled, None, ~hole))
+    state = IncrementalPass(network, Evidence(filled, None, ~missing))
     for d in order:
-        if not hole[:, d].any():
+        if not missing[:, d].any():
             continue
-        kind, units = network.columns[d], walk.units(d)
+        kind, units = network.columns[d], state.units(d)
         if temperature != 1:
             units = kind.tempered(units, temperature)
         value = kind.mode(units) if noise is None else kind.draw(units, noise[:, d])
-        filled[:, d] = torch.where(hole[:, d], value, filled[:, d])
-        walk.see(d, filled[:, d], hole[:, d])
+        filled[:, d] = torch.where(missing[:, d], value, filled[:, d])
+        state.see(d, filled[:, d], missing[:, d])
     return filled

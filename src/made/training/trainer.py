@@ -28,8 +28,10 @@ from made.errors import DataError, Diverged, Interrupted
 from made.hints import hint
 from made.network.connectivity import Connectivity
 from made.network.masked import Network
+from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
-from made.queries.likelihood import check_segments, log_likelihood, log_prob, ways
+from made.queries.likelihood import log_likelihood, log_prob
+from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.state import FINALISTS, Epoch, State
 
@@ -58,7 +60,7 @@ class Trainer:
         config: TrainingConfig,
         state: State | None = None,
     ) -> None:
-        check_segments(network, config.segments)
+        Ensemble(network, segments=config.segments)  # refuses what the network does not support
         if (config.whole_rows > 0) != (network.connectivities.whole_rows > 0):
             raise ValueError(
                 "'whole_rows' should be above 0 in the training config if and only if it is in the connectivities."
@@ -336,11 +338,12 @@ class Trainer:
         most = masks if family.masks is None else family.masks
         numbers = [0] if family.single else range(min(masks, most) if quick else most)
         total = 0.0
-        for rows, some, segments in ways(self.network, self.valid, numbers, config.segments):
-            if segments > 1 and quick:
-                total += self._mean_of_orderings(self.valid[rows], masks)
+        for group in PassSchedule(family, numbers, config.segments).groups(self.valid):
+            rows = self.valid[group.rows]
+            if group.segments > 1 and quick:
+                total += self._mean_of_orderings(rows, masks)
             else:
-                log_p = log_prob(self.network, self.valid[rows], masks=some, segments=segments)
+                log_p = log_prob(Ensemble(self.network, group.distinct_masks, group.segments), rows)
                 total -= log_p.double().sum().item()
         return total / len(self.valid)
 

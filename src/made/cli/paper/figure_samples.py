@@ -62,8 +62,7 @@ def samples(
     if family.masks is not None and len(family.numbers()) < masks:
         note(f"Note: this model has no more than {len(family.numbers())} masks; rows share them.", quiet)
     numbers = [index // PER_ROW for index in range(masks * PER_ROW)]
-    segments = fitted.model_.ensemble.segments
-    drawn = sample(network, len(numbers), numbers=numbers, segments=segments, generator=seed).numpy()
+    drawn = sample(fitted.model_.ensemble, len(numbers), numbers=numbers, generator=seed).numpy()
     neighbours = rows.train[figure_samples.nearest(drawn, rows.train)]
     differing = (drawn != neighbours).sum(axis=1)
     of_test = (rows.test != rows.train[figure_samples.nearest(rows.test, rows.train)]).sum(axis=1)

@@ -1,0 +1,139 @@
+r"""One sample for the multiply-adds of one pass.
+
+After the column at position d is drawn, only the units of degree d become computable, and they never change again. So
+each weight is used once per sample, where ancestral sampling usually takes D passes. To keep products large, degrees
+are taken range by range, the same ranges as in :mod:`made.network.staircase`: what all earlier ranges add to the units
+of a range is one matrix product, and only the corner is gone through column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from made.network.layout import SortedLayout
+from made.network.masked import ACTIVATIONS, Network
+
+__all__ = ["ancestral"]
+
+
+class _Corner(NamedTuple):
+    """The corner of one matrix in one range of degrees.
+
+    ``weights`` has the rows of each degree; ``source`` the units that they are multiplied with, which come after
+    ``full`` others; ``starts`` how many units of that layer are before each degree.
+    """
+
+    weights: Sequence[Tensor]
+    source: Tensor
+    full: int
+    starts: list[int]
+
+
+def ancestral(
+    network: Network,
+    layout: SortedLayout,
+    values: Tensor,
+    known: Tensor | None,
+    uniform: Tensor | None,
+    temperature: float,
+    wanted: Tensor | None = None,
+) -> Tensor:
+    """Complete rows, on columns in the order of the layout. Shapes: all (rows, columns).
+
+    Arguments:
+        network: the network.
+        layout: a packed layout.
+        values: the values that are known.
+        known: which those are; ``None`` for none.
+        uniform: random numbers; ``None`` for most likely values.
+        temperature: of each conditional.
+        wanted: which columns to draw, (columns); ``None`` for all that are not known.
+    """
+    columns, last = layout.columns, network.depth + 1
+    given = known is not None and network.connectivities.any_order
+    layers = _beginnings(network, layout, values, known, given)
+    # Units of each degree: how many are before them, how many they are, and their values.
+    starts = [layout.layers[layer].starts(len(columns)) for layer in range(last + 1)]
+    counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
+    units = [layer.split_with_sizes(count) for layer, count in zip(layers, counts, strict=True)]
+    packed = {
+        matrix: layout.stairs(matrix).matrices(layout.weights[name])
+        for name, matrix in network.matrices.items()
+        if not name.startswith("U")
+    }
+    activation = ACTIVATIONS[network.activation]
+    noise = None if uniform is None else columns.noise(uniform).t().contiguous().to(values.dtype)
+    certain = [False] * len(columns) if known is None else known.all(dim=0).tolist()
+    if wanted is not None:
+        certain = [sure or not want for sure, want in zip(certain, wanted.tolist(), strict=True)]
+    drawn = list(values.unbind(dim=1))
+
+    for j, (low, high) in enumerate(pairwise(layout.cuts.tolist())):
+        corners: dict[int, list[_Corner]] = {}
+        # What earlier ranges add to this one: rows of blocks pull it, ...
+        for (after, before), blocks in packed.items():
+            (rows, _, corner), weight = blocks[j]
+            full, prefix = layout.layers[before].bounds[j : j + 2]
+            if not layout.stairs((after, before)).by_columns:
+                layers[after][rows].addmm_(weight[:, :full], layers[before][:full])
+            by_degree = weight[corner].split_with_sizes(counts[after][low:high])
+            corner_of = _Corner(by_degree, layers[before][full:prefix], full, starts[before])
+            corners.setdefault(after, []).append(corner_of)
+        for degree in range(low, high):
+            for layer in range(1, last + 1):
+                if counts[layer][degree] == 0 or (layer == last and certain[degree]):
+                    continue
+                now = units[layer][degree]
+                for each in corners[layer]:
+                    width = each.starts[degree + 1] - each.full
+                    if width:
+                        now.addmm_(each.weights[degree - low][:, :width], each.source[:width])
+                if layer < last:
+                    value = activation(now)
+                    if network.joined(layer):
+                        value = value + units[layer - 1][degree]
+                    if value is not now:
+                        now.copy_(value)
+            if certain[degree]:
+                continue
+            # The output units of degree d are those of the column at position d + 1, whose input has degree d + 1.
+            kind, outputs = columns[degree], units[last][degree].t()
+            if temperature != 1:
+                outputs = kind.tempered(outputs, temperature)
+            value = kind.mode(outputs) if noise is None else kind.draw(outputs, noise[degree])
+            if known is not None:
+                value = torch.where(known[:, degree], drawn[degree], value)
+            drawn[degree] = value
+            code = kind.encode(value)
+            if given and known is not None:
+                code = code * ~known[:, degree, None]
+            units[0][degree + 1].copy_(code.t())
+        # ... and columns of blocks have pushed what this one adds to all later ones.
+        for (after, before), blocks in packed.items():
+            if layout.stairs((after, before)).by_columns:
+                (_, sources, corner), weight = blocks[j]
+                below = layout.layers[after].bounds[j + 1]
+                layers[after][below:].addmm_(weight[corner[0].stop :], layers[before][sources])
+    return torch.stack(drawn, dim=1)
+
+
+def _beginnings(
+    network: Network, layout: SortedLayout, values: Tensor, known: Tensor | None, given: bool
+) -> list[Tensor]:
+    """What each layer is before anything is drawn, (units, rows): all that is added to its products with units.
+
+    Known values are input units like others, or, if ``given``, seen by every unit and not through the staircase.
+    """
+    nothing = torch.zeros_like(values, dtype=torch.bool)
+    x, _ = network.inputs(layout, values, nothing if known is None else known)
+    seen, from_given = values.new_ones(values.shape[1], 1), {}  # in the end, every column will have been seen
+    if given and known is not None:
+        from_given = network.from_given(layout, x, seen, known)
+        x, seen = torch.zeros_like(x), seen * ~known.t()
+    offsets = [network.offset(layout, layer, seen, from_given) for layer in range(1, network.depth + 2)]
+    return [x.t().contiguous(), *(offset.expand(-1, len(values)).contiguous() for offset in offsets)]

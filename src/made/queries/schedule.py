@@ -1,0 +1,160 @@
+r"""Which passes a query takes: masks, orderings and segments, decided here and nowhere else.
+
+A network of unlimited masks ("any-order") can put any columns first. What it answers about a row is then a matter of
+
+- the *masks* that are averaged: those of the ensemble, or, for a whole row, those trained on whole rows
+  (``whole_rows`` of :class:`made.Connectivities`);
+- the *ordering* :math:`m^0`: if some columns are given, those asked for move to its end, where all hidden units serve
+  them;
+- the *segments*: an ordering may be cut into segments, each evaluated in one pass in which every unit sees all columns
+  before the segment. One segment is MADE; one for each column is EoNADE (Uria, Murray and Larochelle, 2014).
+
+All three depend on the row alone, so that an answer does not change with the rows beside it. A network of a finite list
+of masks takes one pass under each of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from made.network.connectivity import Connectivities, Connectivity
+from made.queries.evidence import Evidence
+
+__all__ = ["Pass", "PassSchedule", "RowGroup"]
+
+
+class Pass(NamedTuple):
+    """One pass: its connectivity, or the number of it, and the columns whose factors it gives; ``None`` for all."""
+
+    connectivity: int | Connectivity
+    columns: NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroup:
+    """Rows that take the same passes.
+
+    Attributes:
+        family: the connectivities.
+        rows: the numbers of the rows.
+        asked: flags of the columns that come last in the ordering, (columns); ``None`` if nothing is given.
+        masks: the number of each mask that the answer averages.
+        segments: the number of segments that an ordering of all columns is cut into.
+    """
+
+    family: Connectivities
+    rows: Tensor
+    asked: NDArray[np.bool_] | None
+    masks: Sequence[int]
+    segments: int
+
+    @property
+    def distinct_masks(self) -> list[int]:
+        """The masks, each once if all occur equally often: the mean over them is the same."""
+        counts = Counter(self.masks)
+        return list(counts if len(set(counts.values())) == 1 else counts.elements())
+
+    @property
+    def incremental(self) -> bool:
+        """Whether each segment is one column, so that passes can share work (see :mod:`made.queries.incremental`)."""
+        last, cut = self._last()
+        return self.segments > 1 and bool(self.family.hidden_sizes) and cut == last
+
+    def order(self, number: int) -> list[int]:
+        """The columns in the ordering of mask ``number``."""
+        connectivity = self._arranged(self.family.draw(number, lowest=0))
+        order: list[int] = connectivity.ordering.argsort().tolist()
+        return order
+
+    def passes(self, number: int) -> list[Pass]:
+        """The passes under mask ``number``, one for each segment; together they give the factor of every column."""
+        if self.segments == 1:
+            return [Pass(number if self.asked is None else self._arranged(self.family.draw(number, lowest=0)), None)]
+        width, (last, cut) = self.family.columns, self._last()
+        cuts = np.round(np.linspace(width - last, width, cut + 1)).astype(np.int64)
+        passes = []
+        for begin, end in pairwise(cuts.tolist()):
+            part = self._arranged(self.family.draw(number, window=(begin, end - 1)))
+            passes.append(Pass(part, (part.ordering > begin) & (part.ordering <= end)))
+        return passes
+
+    def _arranged(self, connectivity: Connectivity) -> Connectivity:
+        return connectivity if self.asked is None else connectivity.with_last(self.asked)
+
+    def _last(self) -> tuple[int, int]:
+        """The number of columns at the end of the ordering that are asked for, and of segments they are cut into."""
+        width = self.family.columns
+        count = width if self.asked is None or not self.asked.any() else int(self.asked.sum())
+        return count, min(-(-self.segments * count // width), count)
+
+
+@dataclass(frozen=True, eq=False)
+class PassSchedule:
+    """The passes of every query under some masks of a family.
+
+    Arguments:
+        family: the connectivities of the network.
+        numbers: the numbers of the masks to average.
+        segments: the number of segments of an ordering.
+
+    Example:
+        Three binary columns, the first given, the others asked for, each in a segment of its own:
+
+        >>> schedule = PassSchedule(Connectivities(3, (8,), masks=None), [0], segments=3)
+        >>> evidence = Evidence(torch.zeros(5, 3), None, torch.tensor([[True, False, False]]).expand(5, 3))
+        >>> (group,) = schedule.groups(evidence)
+        >>> [(one.connectivity.ordering.tolist(), one.columns.tolist()) for one in group.passes(0)]
+        [([1, 2, 3], [False, True, False]), ([1, 2, 3], [False, False, True])]
+        >>> group.incremental, group.order(0)
+        (True, [0, 1, 2])
+    """
+
+    family: Connectivities
+    numbers: Sequence[int]
+    segments: int = 1
+
+    def groups(self, evidence: Evidence, *, asked_last: bool = True) -> Iterator[RowGroup]:
+        """The rows, grouped by the passes they take; every row is in one group.
+
+        ``asked_last=False`` leaves the orderings as they are, so that rows which ask for different columns share
+        their passes: faster, and less accurate.
+        """
+        family = self.family
+        if not family.any_order:
+            yield RowGroup(family, torch.arange(len(evidence), device=evidence.values.device), None, self.numbers, 1)
+            return
+        whole = evidence.asked.all(dim=1) & bool(family.whole_rows)
+        for kind in whole.unique().tolist():
+            rows = (whole == kind).nonzero().squeeze(1)
+            masks = [number % family.whole_rows for number in self.numbers] if kind else self.numbers
+            for which, asked in _arrangements(evidence[rows], asked_last):
+                yield RowGroup(family, rows[which], asked, masks, 1 if kind else self.segments)
+
+
+def _arrangements(evidence: Evidence, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:
+    """Rows that share an ordering, and flags of the columns at its end; ``None`` for rows with nothing given."""
+    rows = torch.arange(len(evidence), device=evidence.values.device)
+    if evidence.given is None:
+        yield rows, None
+        return
+    conditional = evidence.given.any(dim=1)
+    if not conditional.all():
+        yield rows[~conditional], None
+    rows, asked = rows[conditional], evidence.asked[conditional]
+    if not len(rows):
+        return
+    if not asked_last:
+        yield rows, np.zeros(asked.shape[1], dtype=np.bool_)
+        return
+    patterns, pattern = asked.unique(dim=0, return_inverse=True)
+    for index, columns in enumerate(patterns.cpu().numpy()):
+        yield rows[pattern == index], columns
