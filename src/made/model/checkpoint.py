@@ -105,6 +105,7 @@ def _read(folder: Folder, to_train: bool) -> Stored:
         if weights.is_floating_point() and not bool((weights.abs() <= LARGEST_WEIGHT).all()):
             raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}, which no training gives.")
     network.eval()
+    config.ensemble(network)  # refuses a number of masks or segments that the network does not support
     return Stored(config, network, history, folder.finished, state)
 
 
