@@ -19,7 +19,7 @@ from made.io.checks import check_names, parsing
 __all__ = ["NULLS", "csv_tables"]
 
 BLOCK = 1 << 20  # bytes to parse at once; more if a row is longer
-LONGEST = 1 << 26  # bytes of a row
+LONGEST = 1 << 25  # bytes of a row
 NULLS = csv.ConvertOptions().null_values  # the words that pyarrow takes for null: "", NA, NaN, null, ...
 # The order in which pyarrow infers types, with one addition: nanoseconds have no room for a year such as 9999, so
 # microseconds come after them.

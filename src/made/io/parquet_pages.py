@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
@@ -21,103 +20,86 @@ from made.io.checks import check_names, check_size, check_types, is_text, limit_
 
 __all__ = ["parquet_tables"]
 
-AT_ONCE = 1 << 26  # bytes to decode at once
+AT_ONCE = 1 << 25  # bytes to decode at once
 PAGES = 1 << 28  # bytes of the largest page of each column, together; more if there are many columns
 PAGE = 1 << 22  # bytes of a page that no writer exceeds in columns of numbers
-DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY = 6, 7  # encodings of text
+DICTIONARY = (2, 8)  # encodings, by number
+DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY = 6, 7
 
 
 def parquet_tables(handle: BinaryIO, name: str, rows: int | None) -> Iterator[pa.Table]:
     """The rows of a Parquet file in tables of at most ``rows`` rows; None if all of them are to be kept in memory."""
     with parsing(name, "Parquet"):
-        file = parquet.ParquetFile(handle)
+        file = parquet.ParquetFile(handle, buffer_size=1 << 16, pre_buffer=False)
         schema, metadata = file.schema_arrow, file.metadata
         check_types(schema, name)
         check_names(schema.names, name)
-        at_once, of_row, delta = _bounds(handle)
+        if rows is None:
+            groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+            total = max(metadata.num_rows, sum(group.num_rows for group in groups)) * len(schema) * 8
+            check_size(max(total, sum(group.total_byte_size for group in groups)), name)
+        bounds = list(_bounds(handle, schema))
+        at_once = max((each.pages for each in bounds), default=0)
         if at_once > (limit := min(max(PAGES, PAGE * len(schema)), limit_bytes())):
             raise DataError(
                 f"{name} would take {at_once:,} bytes for one page of each column, more than the limit of {limit:,}: "
                 "write it with smaller pages or row groups."
             )
-        # A long text that is repeated takes little as one entry of a dictionary. pyarrow makes none of delta encodings.
-        texts = [field.name for d, field in enumerate(schema) if is_text(field.type) and d not in delta]
-        file = parquet.ParquetFile(handle, read_dictionary=texts, buffer_size=1 << 16, pre_buffer=False)
+        of_row = max((each.row + _longest(handle, group, each.texts) for group, each in enumerate(bounds)), default=1)
+        check_size(of_row, f"a row of {name}")
         count = max(1, min(rows or metadata.num_rows, AT_ONCE // of_row, 1 << 17))
-        if rows is None:
-            groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
-            total = max(metadata.num_rows, sum(group.num_rows for group in groups)) * len(schema) * 8
-            check_size(max(total, sum(group.total_byte_size for group in groups)), name)
-            encoded = [field.name for field in schema if is_text(_plain(field.type))]
-            written = file.iter_batches(batch_size=count, columns=encoded, use_threads=False) if encoded else ()
-            check_size(total + sum(int(_text_bytes(batch).sum()) for batch in written), name)
         for batch in file.iter_batches(batch_size=count, use_threads=False):
             table = pa.Table.from_batches([batch])
             table.validate(full=True)
-            for part in _parts(table, name):
-                yield part.cast(schema).combine_chunks()
+            yield table
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+def _longest(handle: BinaryIO, group: int, texts: list[str]) -> int:
+    """The bytes of the longest entries of the dictionaries of a row group, together."""
+    if not texts:
+        return 0
+    file = parquet.ParquetFile(handle, read_dictionary=texts, buffer_size=1 << 16, pre_buffer=False)
+    row = next(file.iter_batches(batch_size=1, row_groups=[group], columns=texts, use_threads=False))
+    return sum(pc.max(pc.binary_length(column.dictionary)).as_py() or 0 for column in row.columns)
 
 
-def _text_bytes(table: pa.Table | pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """How many bytes the texts of each row take once dictionaries are written out. Shape: (rows,)."""
-    total = np.zeros(len(table), dtype=np.int64)
-    for column in table.columns:
-        if is_text(_plain(column.type)):
-            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-            lengths = [_lengths(chunk).fill_null(0).to_numpy(zero_copy_only=False) for chunk in chunks]
-            total += np.concatenate(lengths)
-    return total
+class _Bounds(NamedTuple):
+    pages: int  # bytes of one page of each column
+    row: int  # bytes of a row, without texts in dictionaries
+    texts: list[str]  # columns of text with a dictionary
 
 
-def _lengths(texts: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(texts.type):
-        return pc.take(pc.binary_length(texts.dictionary), texts.indices)
-    return pc.binary_length(texts)
-
-
-def _parts(table: pa.Table, name: str) -> Iterator[pa.Table]:
-    """The table in parts that take a bounded number of bytes once their texts are written out."""
-    ends = np.cumsum(_text_bytes(table))
-    most, begin = min(AT_ONCE, limit_bytes()), 0
-    while begin < len(table):
-        before = int(ends[begin - 1]) if begin else 0
-        end = max(int(np.searchsorted(ends, before + most, side="right")), begin + 1)
-        if end == begin + 1:
-            check_size(int(ends[begin]) - before, f"a row of {name}")
-        yield table.slice(begin, end - begin)
-        begin = end
-
-
-def _bounds(handle: BinaryIO) -> tuple[int, int, set[int]]:
-    """From page headers: the most bytes of one page of each column, the most bytes of a row, delta-encoded columns."""
-    at_once, of_row, delta = 0, 1, set()
+def _bounds(handle: BinaryIO, schema: pa.Schema) -> Iterator[_Bounds]:
+    """What each row group takes, from the headers of its pages."""
     # Not from pyarrow, which aborts the process where a damaged footer lacks what it looks for.
     handle.seek(-8, io.SEEK_END)
     length = int.from_bytes(handle.read(4), "little")
     handle.seek(-8 - length, io.SEEK_END)
     for group in _Thrift(handle.read(length)).row_groups():
-        pages, row = 0, 0
-        for d, column in enumerate(group[1]):
-            largest, dictionary, density = 0, 0, 16
+        pages, row, texts = 0, 0, []
+        for field, column in zip(schema, group[1], strict=True):
+            largest, dictionary, density, encodings = 0, 0, 16, []
             for page in _pages(handle, column[3]):
                 if page.values is None:
                     dictionary = max(dictionary, page.size)
                     continue
                 size, values = page.size, max(page.values, 1)
+                encodings.append(page.encoding)
                 if page.encoding in (DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY):
-                    delta.add(d)
                     size += 16 * values  # the lengths of all values are decoded at once
-                largest = max(largest, size)
+                # pyarrow keeps what it has seen of a column that is to be a dictionary until the row group ends.
+                kept = pa.types.is_dictionary(field.type) and page.encoding not in DICTIONARY
+                largest = largest + size if kept else max(largest, size)
                 if page.encoding == DELTA_BYTE_ARRAY:
                     values = 1  # each value may repeat all of the page before it as its prefix
                 density = max(density, -(-page.size // values))
+            if dictionary and is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
+                if encodings and encodings[0] in DICTIONARY:
+                    texts.append(field.name)
+                else:  # the dictionary cannot be looked at
+                    density = max(density, dictionary)
             pages, row = pages + largest + dictionary, row + density
-        at_once, of_row = max(at_once, pages), max(of_row, row)
-    return at_once, of_row, delta
+        yield _Bounds(pages, row, texts)
 
 
 class _Page(NamedTuple):

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from made.errors import DataError
-from made.io.checks import check_size, limit_bytes, suffix_of
+from made.io.checks import check_size, is_text, limit_bytes, suffix_of
 from made.io.csv_blocks import csv_tables
 from made.io.npy import npy_rows, npz_rows, npz_shapes
 from made.io.parquet_pages import parquet_tables
@@ -27,7 +28,7 @@ from made.io.parquet_pages import parquet_tables
 __all__ = ["read", "shapes", "stream"]
 
 CHUNK = 1 << 20
-PIECE = 1 << 26  # bytes of a piece that has fewer rows than asked for, if an entry takes more than ENTRY on the average
+PIECE = 1 << 25  # bytes of a piece that has fewer rows than asked for, if an entry takes more than ENTRY on the average
 ENTRY = 32
 
 
@@ -50,7 +51,7 @@ def read(source: str | Path) -> pa.Table | NDArray[Any]:
             check_size(file.handle.seek(0, 2), file.name)
         for table in _tables(file, None):
             tables.append(table)
-            size += table.nbytes
+            size += _decoded_bytes(table)
             check_size(size, file.name)
         return pa.concat_tables(tables)
 
@@ -152,10 +153,20 @@ def _pieces(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
             most = max(PIECE, ENTRY * rows * table.num_columns)
             some = table.slice(0, rows - count)
             waiting.append(some)
-            count, size = count + len(some), size + some.nbytes
+            count, size = count + len(some), size + _decoded_bytes(some)
             table = table.slice(len(some))
             if count == rows or size > most:
                 yield pa.concat_tables(waiting)
                 waiting, count, size = [], 0, 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def _decoded_bytes(table: pa.Table) -> int:
+    """How many bytes a table takes when the texts of its dictionaries are written out."""
+    total: int = table.nbytes
+    for chunk in (chunk for column in table.columns for chunk in column.chunks):
+        if pa.types.is_dictionary(chunk.type) and is_text(chunk.type.value_type):
+            lengths = pc.cast(pc.binary_length(chunk.dictionary), pa.int64())
+            total += pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0
+    return total
