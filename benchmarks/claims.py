@@ -20,8 +20,8 @@ from benchmarks.engine import COLUMNS, THREADS, interleave, stepper, summary
 from made import Connectivities, Ensemble, Network, log_likelihood, log_prob
 from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
-from made.paper.record import Record
-from made.paper.table_complexity import machine
+from made.paper.provenance import machine_info
+from made.paper.results_file import ResultsFile
 
 ROOT = Path(__file__).parent.parent
 BATCH = 100
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "claims.json")
     chosen = parser.parse_args()
     torch.set_num_threads(THREADS)
-    record = Record(chosen.out)
+    record = ResultsFile(chosen.out)
     for name, (paper, work, repeats) in claims().items():
         seconds = interleave(work, repeats)
         first, second = work
@@ -112,7 +112,7 @@ def main() -> None:
         record.put(
             {
                 "row": name,
-                "config": machine() | {"threads": THREADS},
+                "config": machine_info() | {"threads": THREADS},
                 "paper": paper,
                 "ratio": ratio,
                 "medians": medians,

@@ -26,7 +26,7 @@ from rich.progress import Progress
 
 from benchmarks import peers
 from made import Connectivities, Ensemble, Network, log_likelihood, log_prob, sample
-from made.paper import table_complexity
+from made.paper.provenance import machine_info
 from made.queries.evidence import Evidence
 
 ROOT = Path(__file__).parent.parent
@@ -195,7 +195,7 @@ WHY = [
 def machine() -> dict[str, object]:
     """What it was measured on."""
     more = {"threads": THREADS, "vector_instructions": torch.backends.cpu.get_cpu_capability()}
-    return table_complexity.machine() | more
+    return machine_info() | more
 
 
 def document(results: dict[str, Any]) -> str:

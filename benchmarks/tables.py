@@ -36,8 +36,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from benchmarks.tables_page import PAGE, RESULTS, page
 from made import MADE
 from made.io.atomic import atomic
-from made.paper.record import source
-from made.paper.table_complexity import machine
+from made.paper.provenance import machine_info, source_commit
 from made.queries.evidence import Evidence
 from made.report.column import kolmogorov_smirnov
 from made.report.dependence import binned, cramers_v
@@ -388,7 +387,7 @@ def main() -> None:
     chosen = parser.parse_args()
     for name in chosen.tables.split(","):
         for seed in range(SPLITS.get(name, 1)):
-            row = {"commit": source()} | run(name, seed)
+            row = {"commit": source_commit()} | run(name, seed)
             Console(stderr=True).print_json(json.dumps(row))
             keep(row, chosen.out)
 
@@ -398,7 +397,7 @@ def keep(row: dict[str, Any], out: Path) -> None:
     rows = json.loads(out.read_text())["rows"] if out.exists() else []
     rows = [each for each in rows if (each["table"], each["seed"]) != (row["table"], row["seed"])]
     rows = sorted([*rows, row], key=lambda each: (list(LABELS).index(each["table"]), each["seed"]))
-    content = {"machine": machine(), "rows": rows}
+    content = {"machine": machine_info(), "rows": rows}
     with atomic(out) as file:
         file.write((json.dumps(content, indent=1) + "\n").encode())
     if out == RESULTS:

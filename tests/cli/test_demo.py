@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from made.baselines.bernoulli import BernoulliMixture
 from made.cli import app
 from made.io.datasets import digits
-from made.paper.figure_samples import draw, nearest
+from made.paper.figure_samples import nearest, plot
 
 command = importlib.import_module("made.cli.demo")
 
@@ -43,7 +43,7 @@ def test_the_nearest_row_is_that_with_fewest_differences() -> None:
 
 def test_the_picture_is_written(tmp_path) -> None:
     pytest.importorskip("matplotlib")
-    draw(np.zeros((7, 6)), np.ones((7, 6)), (2, 3), tmp_path / "figure.png", per_row=3)
+    plot(np.zeros((7, 6)), np.ones((7, 6)), (2, 3), tmp_path / "figure.png", per_row=3)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 

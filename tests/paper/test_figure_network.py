@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made import Connectivities, Connectivity
-from made.paper.figure_network import EXAMPLE, draw, edges, picture
+from made.paper.figure_network import EXAMPLE, edges, make_figure, plot
 
 
 def lines(axis) -> list[np.ndarray]:
@@ -58,7 +58,7 @@ def test_an_autoencoder_has_all_connections() -> None:
 def test_every_connection_is_one_line(sizes, direct) -> None:
     pytest.importorskip("matplotlib")
     connectivity = Connectivities(8, sizes, ordering="random")[0]
-    left, _, right = picture(connectivity, direct=direct).axes
+    left, _, right = make_figure(connectivity, direct=direct).axes
     assert len(lines(right)) == len(edges(connectivity, direct=direct))
     assert len(lines(left)) == len(edges(connectivity, direct=direct, masked=False))
     bent = 8 * 7 // 2 if direct and sizes else 0  # around the layers that they skip
@@ -67,7 +67,7 @@ def test_every_connection_is_one_line(sizes, direct) -> None:
 
 def test_the_example_is_that_of_the_paper() -> None:
     pytest.importorskip("matplotlib")
-    left, middle, right = picture(EXAMPLE).axes
+    left, middle, right = make_figure(EXAMPLE).axes
     assert len(lines(right)) == 23
     assert len(lines(left)) == 40
     assert [word for word in texts(right) if word.startswith("p(")] == ["p(x₁ | x₂, x₃)", "p(x₂)", "p(x₃ | x₂)"]
@@ -84,7 +84,7 @@ def test_nothing_runs_into_anything_else(connectivity) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = picture(connectivity, direct=True)
+    figure = make_figure(connectivity, direct=True)
     renderer = FigureCanvasAgg(figure).get_renderer()
     _, middle, right = figure.axes
     in_units = [text for text in right.texts if text.get_text().isdecimal()]
@@ -103,7 +103,7 @@ def test_nothing_runs_into_anything_else(connectivity) -> None:
 def test_a_file_is_written(ending, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / f"figure.{ending}"
-    draw(
+    plot(
         EXAMPLE, path, names=["animal", "weight $x_", "a name that is much too long to be written in full"], direct=True
     )
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
@@ -113,7 +113,7 @@ def test_a_file_is_written(ending, tmp_path) -> None:
 def test_a_conditional_that_is_too_long_says_how_many_columns_are_given() -> None:
     pytest.importorskip("matplotlib")
     connectivity = Connectivity(np.arange(1, 31))
-    words = texts(picture(connectivity).axes[2])
+    words = texts(make_figure(connectivity).axes[2])
     assert "p(x₃ | x₁, x₂)" in words
     assert "p(x₃₀ | 29 columns)" in words
 
@@ -121,14 +121,14 @@ def test_a_conditional_that_is_too_long_says_how_many_columns_are_given() -> Non
 def test_what_cannot_be_drawn_is_refused(tmp_path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "figure.png"
-    with pytest.raises(ValueError, match="'connectivity' has 41 columns, but a picture of more than 40"):
-        draw(Connectivities(41)[0], path)
+    with pytest.raises(ValueError, match="'connectivity' has 41 columns, but a figure of more than 40"):
+        plot(Connectivities(41)[0], path)
     with pytest.raises(ValueError, match="'connectivity' has 50 units in hidden layer 2, but"):
-        draw(Connectivities(3, (4, 50))[0], path)
+        plot(Connectivities(3, (4, 50))[0], path)
     with pytest.raises(ValueError, match="'connectivity' has 7 hidden layers, but"):
-        draw(Connectivities(3, (4,) * 7)[0], path)
+        plot(Connectivities(3, (4,) * 7)[0], path)
     with pytest.raises(ValueError, match="'names' should have 3 names, one for each column, not 2"):
-        draw(EXAMPLE, path, names=["a", "b"])
+        plot(EXAMPLE, path, names=["a", "b"])
     with pytest.raises(ValueError, match=r"'path' should end in .png, .svg or .pdf, not be 'figure.txt'"):
-        draw(EXAMPLE, tmp_path / "figure.txt")
+        plot(EXAMPLE, tmp_path / "figure.txt")
     assert not list(tmp_path.iterdir())

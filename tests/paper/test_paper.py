@@ -23,11 +23,11 @@ from made.columns.onehot import Exclusive
 from made.errors import DataError, Diverged, Interrupted, ModelError
 from made.io import datasets
 from made.io.datasets import Dataset, digits
-from made.paper import figure_masks, figure_samples, ours, published, table_baselines, table_mnist, table_uci
-from made.paper.committee import Committee, Masked, Tied
-from made.paper.record import FIELDS, Record
-from made.paper.report import NAMES, _orderings, report
-from made.paper.search import Search
+from made.paper import figure_masks, figure_samples, own_models, published, table_baselines, table_mnist, table_uci
+from made.paper.grid_search import GridSearch
+from made.paper.results_file import FIELDS, ResultsFile
+from made.paper.results_page import NAMES, describe_orderings, results_page
+from made.paper.seed_ensemble import EstimatorMember, SeedEnsemble, TiedMember
 
 ROOT = Path(__file__).parents[2]
 TINY = {"hidden_sizes": (5,), "masks": 1, "optimizer": "adagrad", "max_epochs": 1, "batch_size": 50}
@@ -49,8 +49,8 @@ def small() -> Dataset:
 
 
 @pytest.fixture
-def search(tmp_path) -> Search:
-    return Search(Record(tmp_path / "results" / "some.json"), tmp_path / "runs", command="made paper")
+def search(tmp_path) -> GridSearch:
+    return GridSearch(ResultsFile(tmp_path / "results" / "some.json"), tmp_path / "runs", command="made paper")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def looks(monkeypatch) -> list[int]:
 
 
 def test_a_row_of_a_set_is_in_the_record_once(tmp_path) -> None:
-    record = Record(tmp_path / "new" / "some.json")
+    record = ResultsFile(tmp_path / "new" / "some.json")
     assert record.rows() == []
     record.put({"dataset": "b", "row": "MADE", "test_nll": 2.0})
     record.put({"dataset": "a", "row": "MADE", "test_nll": 1.0})
@@ -84,18 +84,18 @@ def test_a_row_of_a_set_is_in_the_record_once(tmp_path) -> None:
 
 def test_two_processes_that_write_lose_nothing(tmp_path) -> None:
     path = tmp_path / "some.json"
-    code = "import sys; from pathlib import Path; from made.paper.record import Record\n"
-    code += "for i in range(15): Record(Path(sys.argv[1])).put({'dataset': sys.argv[2], 'row': str(i)})"
+    code = "import sys; from pathlib import Path; from made.paper.results_file import ResultsFile\n"
+    code += "for i in range(15): ResultsFile(Path(sys.argv[1])).put({'dataset': sys.argv[2], 'row': str(i)})"
     both = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "ab"]
     assert [process.wait(timeout=60) for process in both] == [0, 0]
-    found = [(row["dataset"], row["row"]) for row in Record(path).rows()]
+    found = [(row["dataset"], row["row"]) for row in ResultsFile(path).rows()]
     assert found == [(name, str(i)) for name in "ab" for i in range(15)]
 
 
 @pytest.mark.parametrize(("text", "said"), [("[{", "cannot be read"), ('{"a": 1}', "list"), ("[1]", "list")])
 def test_a_damaged_record_is_refused_and_left_as_it_is(tmp_path, text, said) -> None:
     (tmp_path / "some.json").write_text(text)
-    record = Record(tmp_path / "some.json")
+    record = ResultsFile(tmp_path / "some.json")
     with pytest.raises(DataError, match=rf"some\.json .*{said}"):
         record.rows()
     with pytest.raises(DataError, match=said):
@@ -105,7 +105,7 @@ def test_a_damaged_record_is_refused_and_left_as_it_is(tmp_path, text, said) -> 
 
 def test_validation_chooses_and_test_rows_are_asked_about_once(small, search, looks) -> None:
     cases = {name: TINY | {"learning_rate": rate} for name, rate in (("slow", 1e-6), ("fast", 0.1), ("slower", 1e-9))}
-    result = search.row(small, "MADE", cases)
+    result = search.run_row(small, "MADE", cases)
     assert looks == [50]
     tried = {each["name"]: each["valid_nll"] for each in result["tried"]}
     assert list(tried) == ["slow", "fast", "slower"]
@@ -114,36 +114,36 @@ def test_validation_chooses_and_test_rows_are_asked_about_once(small, search, lo
     assert result["config"] == {"name": "fast"} | cases["fast"] | {"hidden_sizes": [5]}
     assert set(result) >= set(FIELDS)
     assert all(result[field] is not None for field in FIELDS)
-    assert search.record.rows() == [result]
+    assert search.results.rows() == [result]
     model = MADE.load(search.runs / "digits" / "fast")
     assert result["test_nll"] == pytest.approx(-model.score_samples(small.test).mean(), rel=1e-6)
 
     looks.clear()
-    assert search.row(small, "MADE", cases) == result
+    assert search.run_row(small, "MADE", cases) == result
     assert looks == []
     longer = {name: parameters | {"max_epochs": 2} for name, parameters in cases.items()}
-    assert search.row(small, "MADE", longer)["epochs"] == 2
+    assert search.run_row(small, "MADE", longer)["epochs"] == 2
     assert looks == [50]
 
 
 def test_a_row_goes_on_where_it_was_stopped(small, search, looks, monkeypatch) -> None:
     cases = {name: TINY | {"learning_rate": rate} for name, rate in (("one", 0.01), ("two", 0.1))}
-    fit = Search.fit
+    fit = GridSearch.fit
 
     def stopped(self, data, name, parameters):
         if name == "two":
             raise KeyboardInterrupt
         return fit(self, data, name, parameters)
 
-    monkeypatch.setattr(Search, "fit", stopped)
+    monkeypatch.setattr(GridSearch, "fit", stopped)
     with pytest.raises(KeyboardInterrupt):
-        search.row(small, "MADE", cases)
+        search.run_row(small, "MADE", cases)
     assert looks == []
-    (there,) = search.record.rows()
+    (there,) = search.results.rows()
     assert (there["test_nll"], there["config"]["name"]) == (None, "one")
     before = (search.runs / "digits" / "one" / "model.safetensors").stat().st_mtime_ns
-    monkeypatch.setattr(Search, "fit", fit)
-    result = search.row(small, "MADE", cases)
+    monkeypatch.setattr(GridSearch, "fit", fit)
+    result = search.run_row(small, "MADE", cases)
     assert looks == [50]
     assert [each["name"] for each in result["tried"]] == ["one", "two"]
     assert (search.runs / "digits" / "one" / "model.safetensors").stat().st_mtime_ns == before
@@ -151,11 +151,11 @@ def test_a_row_goes_on_where_it_was_stopped(small, search, looks, monkeypatch) -
 
 def test_what_diverges_is_not_chosen(small, search) -> None:
     wild = TINY | {"optimizer": "sgd", "learning_rate": 1e37}
-    result = search.row(small, "MADE", {"wild": wild, "tame": TINY})
+    result = search.run_row(small, "MADE", {"wild": wild, "tame": TINY})
     assert result["config"]["name"] == "tame"
     assert "not finite" in result["tried"][0]["failed"]
     with pytest.raises(Diverged, match="every configuration of the row 'ours' diverged"):
-        search.row(small, "ours", {"wild": wild})
+        search.run_row(small, "ours", {"wild": wild})
 
 
 def test_the_grids_are_those_of_the_paper() -> None:
@@ -167,7 +167,7 @@ def test_the_grids_are_those_of_the_paper() -> None:
     for row in table_uci.ROWS:
         assert set(table_uci.cases(row, "evening")) < set(table_uci.cases(row, "full"))
         for case in table_uci.cases(row, "full").values():
-            MADE(**case)._validate_params()
+            MADE(**case).check_parameters()
     for row, (layers, masks) in table_mnist.ROWS.items():
         full = table_mnist.cases(row, "full")
         assert [case["learning_rate"] for case in full.values()] == [0.1, 0.05, 0.01, 0.005]
@@ -198,8 +198,8 @@ def test_a_committee_is_a_distribution_of_all_worlds(toy, tmp_path) -> None:
     members = []
     for seed in range(2):
         model = MADE(hidden_sizes=(8,), masks=2, max_epochs=3, columns=groups.kinds, random_state=seed)
-        members.append(Masked(model, groups, toy, tmp_path / f"seed-{seed}"))
-    both = np.exp(Committee(members).log_prob(WORLDS))
+        members.append(EstimatorMember(model, groups, toy, tmp_path / f"seed-{seed}"))
+    both = np.exp(SeedEnsemble(members).log_prob(WORLDS))
     assert both.sum() == pytest.approx(1, abs=1e-5)
     each = [np.exp(member.log_prob(WORLDS)) for member in members]
     assert both == pytest.approx((each[0] + each[1]) / 2, rel=1e-5)
@@ -209,56 +209,56 @@ def test_a_committee_is_a_distribution_of_all_worlds(toy, tmp_path) -> None:
 
 def test_tied_networks_are_a_distribution_and_learn_once(toy, tmp_path, monkeypatch) -> None:
     parameters = {"hidden_size": 8, "activation": "relu", "ordering": "random", "input_dropout": 0.1, "max_epochs": 3}
-    members = [Tied(parameters, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
+    members = [TiedMember(parameters, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
     assert not np.array_equal(members[0].model.orderings_, members[1].model.orderings_)
-    both = np.exp(Committee(members).log_prob(WORLDS))
+    both = np.exp(SeedEnsemble(members).log_prob(WORLDS))
     assert both.sum() == pytest.approx(1, abs=1e-5)
     assert members[1].facts["valid_nll"] == pytest.approx(-members[1].log_prob(toy.valid).mean())
-    monkeypatch.setattr("made.baselines.tied.learn", lambda *_: pytest.fail("it is there already"))
-    again = Tied(parameters, 1, toy, tmp_path / "seed-1")
+    monkeypatch.setattr("made.baselines.tied.TiedMADE.optimize", lambda *_: pytest.fail("it is there already"))
+    again = TiedMember(parameters, 1, toy, tmp_path / "seed-1")
     assert np.array_equal(again.log_prob(WORLDS), members[1].log_prob(WORLDS))
     assert again.facts == members[1].facts
     for other in ({"hidden_size": 9}, {"max_epochs": 4}, {"average": 0.5}):
         with pytest.raises(ModelError, match="other rows or parameters"):
-            Tied(parameters | other, 1, toy, tmp_path / "seed-1")
+            TiedMember(parameters | other, 1, toy, tmp_path / "seed-1")
     with pytest.raises(ModelError, match="other rows or parameters"):
-        Tied(parameters, 1, dataclasses.replace(toy, train=toy.train[1:]), tmp_path / "seed-1")
+        TiedMember(parameters, 1, dataclasses.replace(toy, train=toy.train[1:]), tmp_path / "seed-1")
     with pytest.raises(DataError, match="images"):
-        Tied(parameters | {"ordering": "walk"}, 2, toy, tmp_path / "seed-2")
+        TiedMember(parameters | {"ordering": "walk"}, 2, toy, tmp_path / "seed-2")
 
 
 def test_our_rows_are_made_once(toy, search, looks, monkeypatch) -> None:
     small = {"hidden_sizes": (6,), "max_epochs": 2}
-    monkeypatch.setitem(ours.CHOSEN["ours"], "toy", ours.Choice("fixed", 2, {"masks": 2, **small}))
-    monkeypatch.setitem(ours.CHOSEN["any-order"], "toy", ours.Choice("any-order", 1, small))
-    result = ours.make(search, toy)
-    assert [each["row"] for each in result] == list(ours.ROWS)
+    monkeypatch.setitem(own_models.CHOSEN["ours"], "toy", own_models.Choice("fixed", 2, {"masks": 2, **small}))
+    monkeypatch.setitem(own_models.CHOSEN["any-order"], "toy", own_models.Choice("any-order", 1, small))
+    result = own_models.make(search, toy)
+    assert [each["row"] for each in result] == list(own_models.ROWS)
     assert [each["masks"] for each in result] == [2, "unlimited"]
     assert [each["config"]["members"] for each in result] == [2, 1]
     assert all(each[field] is not None for each in result for field in FIELDS)
-    assert search.record.rows() == result
+    assert search.results.rows() == result
     looks.clear()
-    assert ours.make(search, toy) == result
+    assert own_models.make(search, toy) == result
     assert looks == []
-    tied = ours.Choice("tied", 2, {"hidden_size": 4, "max_epochs": 2})
-    monkeypatch.setitem(ours.CHOSEN["ours"], "toy", tied)
-    (other,) = ours.make(search, toy, ("ours",))
+    tied = own_models.Choice("tied", 2, {"hidden_size": 4, "max_epochs": 2})
+    monkeypatch.setitem(own_models.CHOSEN["ours"], "toy", tied)
+    (other,) = own_models.make(search, toy, ("ours",))
     assert other["config"]["name"] == "2 tied networks of 4 units for each degree, 1 masks"
     assert other["epochs"] == 4
-    assert ours.make(search, toy, ("ours",)) == [other]
+    assert own_models.make(search, toy, ("ours",)) == [other]
 
 
 def test_what_was_not_chosen_is_searched(toy, search, monkeypatch) -> None:
     """Of both recipes, the one under which validation rows are likelier."""
     pytest.importorskip("optuna")
-    monkeypatch.setattr(ours, "MEMBERS", 1)
+    monkeypatch.setattr(own_models, "MEMBERS", 1)
     space = {"hidden_sizes": ["6"], "max_epochs": [1, 2], "masks": [1], "whole_rows": [0.5]}  # each for one recipe
-    monkeypatch.setattr(ours, "SPACE", space)
-    assert ours.make(search, toy, ("ours",)) == []  # not in an evening
+    monkeypatch.setattr(own_models, "SPACE", space)
+    assert own_models.make(search, toy, ("ours",)) == []  # not in an evening
     search = dataclasses.replace(search, budget="full")
-    (result,) = ours.make(search, toy, ("ours",), trials=2)
+    (result,) = own_models.make(search, toy, ("ours",), trials=2)
     best = {}
-    for recipe in ours.RECIPES:
+    for recipe in own_models.RECIPES:
         trials = json.loads((search.runs / "toy" / f"{recipe}-search" / "trials.json").read_text())
         best[recipe] = min(trial["valid_nll"] for trial in trials if trial["valid_nll"] is not None)
     assert result["config"]["recipe"] == min(best, key=best.__getitem__)
@@ -270,7 +270,7 @@ def test_figure_2_has_a_point_for_each_number_of_masks_and_size_of_batches(small
     assert [(each["config"]["batch_size"], each["masks"]) for each in points] == [(20, 1), (20, 2), (50, 1), (50, 2)]
     assert figure_masks.make(search, small, masks=(1, 2), batches=(20, 50), units=5, epochs=1) == points
     assert looks == [50] * 4
-    figure_masks.draw(points, tmp_path / "masks.png")
+    figure_masks.plot(points, tmp_path / "masks.png")
     assert (tmp_path / "masks.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -303,32 +303,32 @@ def line(page: str, *starts: str) -> list[str]:
 
 def test_the_page_of_the_repository_is_that_of_its_results() -> None:
     page = (ROOT / "docs" / "results.md").read_text()
-    assert page == report(ROOT / "results"), "docs/results.md is old: run made paper report"
+    assert page == results_page(ROOT / "results"), "docs/results.md is old: run made paper report"
 
 
 def test_nothing_measured_is_said_with_the_command(tmp_path) -> None:
-    page = report(tmp_path)
+    page = results_page(tmp_path)
     for command in NAMES.values():
-        assert f"`{command}` does it." in page
+        assert f"run `{command}`." in page
     assert "|" not in page
 
 
 def test_the_report_says_in_which_orderings_rows_were_judged() -> None:
-    assert _orderings({"evaluation_masks": 4}) == "4 random ones"
-    assert _orderings({"evaluation_masks": 1, "ordering": "natural"}) == "the natural one"
-    assert _orderings({"evaluation_masks": 4, "ordering": "natural"}) == "the natural one, 3 random ones"
-    assert _orderings({"orderings": 16, "ordering": "random"}) == "16 random ones"
-    assert _orderings({"hidden_size": 5, "ordering": "random"}) == "a random one"
-    assert _orderings({"ordering": "walk", "hidden_size": 5}) == "a walk over the image"
-    assert _orderings({"ordering": "walk", "orderings": 2}) == "2 walks over the image"
-    assert _orderings({}) == ""
+    assert describe_orderings({"evaluation_masks": 4}) == "4 random ones"
+    assert describe_orderings({"evaluation_masks": 1, "ordering": "natural"}) == "the natural one"
+    assert describe_orderings({"evaluation_masks": 4, "ordering": "natural"}) == "the natural one, 3 random ones"
+    assert describe_orderings({"orderings": 16, "ordering": "random"}) == "16 random ones"
+    assert describe_orderings({"hidden_size": 5, "ordering": "random"}) == "a random one"
+    assert describe_orderings({"ordering": "walk", "hidden_size": 5}) == "a scan of the image"
+    assert describe_orderings({"ordering": "walk", "orderings": 2}) == "2 scans of the image"
+    assert describe_orderings({}) == ""
 
 
 def test_table_4_has_the_paper_beside_ours(tmp_path) -> None:
     rows = [result_of("adult", row, nll) for row, nll in (("MADE", 13.0), ("ours", 12.5), ("any-order", 13.0))]
     rows[-1]["config"] = {"parameters": {"evaluation_masks": 16, "ordering": "random"}}
     write(tmp_path, "uci", [*rows, result_of("web", "MADE", 30.0), result_of("dna", "ours", 1.0, test_nll=None)])
-    page = report(tmp_path)
+    page = results_page(tmp_path)
     assert line(page, "MADE", "paper")[2] == "13.12 ± 0.05"
     assert line(page, "MADE", "here")[2:] == ["13.00 ± 0.25", "", "", "", "", "", "", "30.00 ± 0.25"]
     assert line(page, "ours", "here")[2:5] == ["**12.50 ± 0.25**", "", ""]  # what is not finished is not shown
@@ -352,7 +352,7 @@ def test_table_4_has_the_paper_beside_ours(tmp_path) -> None:
     ]
     assert line(page, "adult", "ours")[2:] == how
     write(tmp_path, "uci", [*rows, result_of("rcv1", "MADE", 47.0)])
-    assert published.ABSENT["rcv1"] not in report(tmp_path)
+    assert published.ABSENT["rcv1"] not in results_page(tmp_path)
 
 
 def test_table_6_and_the_claims(tmp_path) -> None:
@@ -364,7 +364,7 @@ def test_table_6_and_the_claims(tmp_path) -> None:
     many = {"name": "8 networks", "members": 8, "parameters": {"hidden_sizes": [700, 700], "max_epochs": 90}}
     rows.append(result_of("binarized_mnist", "ours", 84.0, config=many))
     write(tmp_path, "mnist", rows)
-    page = report(tmp_path)
+    page = results_page(tmp_path)
     assert line(page, "MADE 2hl (32 masks)", "86.64 ± 0.44")[2:] == ["87.00 ± 0.25", "400 x 400", "60"]
     assert line(page, "ours")[1:] == ["", "**84.00 ± 0.25**", "700 x 700", "90"]
     assert line(page, "DBN 2hl")[1] == "≈ 84.55"
@@ -373,18 +373,18 @@ def test_table_6_and_the_claims(tmp_path) -> None:
     assert "With 32 masks, two layers are 2.00 nats better here, and 1.40 better in the paper." in page
     rows[2]["config"] = rows[2]["config"] | {"hidden_sizes": [8000]}
     write(tmp_path, "mnist", rows)
-    page = report(tmp_path)
+    page = results_page(tmp_path)
     assert "The paper's MADE has 8000 units in each layer; here some rows have 400" in page
     assert "With 32 masks, one layer has 8000 units here, and two have 400 x 400: no comparison." in page
     assert "With 1 mask, two layers are 0.25 nats worse here" in page
     write(tmp_path, "mnist", rows[:1])
-    page = report(tmp_path)
+    page = results_page(tmp_path)
     assert page.count("not both are measured here yet") == 2
     ratio, medians = {"median": 2.31, "low": 2.0, "high": 2.5}, {"1 mask": 0.2, "32 masks": 0.46}
     claim = result_of("", "a step", 0) | {"paper": "44 s and 100 s", "ratio": ratio, "medians": medians}
     write(tmp_path, "claims", [claim])
     cells = ["44 s and 100 s", "1 mask, 32 masks", "2.3 (2.0 to 2.5)", "1 mask 0.200, 32 masks 0.460"]
-    assert line(report(tmp_path), "a step")[1:] == cells
+    assert line(results_page(tmp_path), "a step")[1:] == cells
 
 
 def test_figure_2_is_a_table_and_a_picture(tmp_path) -> None:
@@ -394,20 +394,20 @@ def test_figure_2_is_a_table_and_a_picture(tmp_path) -> None:
         for masks, batch in ((8, 83), (1, 83), (1, 100))
     ]
     write(tmp_path, "masks", points)
-    page = report(tmp_path)
+    page = results_page(tmp_path)
     assert line(page, "masks", "batches of 83", "batches of 100")
     assert line(page, "1") == ["1", "91.00 ± 0.25", "91.00 ± 0.25"]
     assert line(page, "8") == ["8", "98.00 ± 0.25", ""]
     assert "masks.png" not in page
     (tmp_path / "masks.png").write_text("")
-    assert "(../results/masks.png)" in report(tmp_path)
-    assert "(elsewhere/masks.png)" in report(tmp_path, "elsewhere")
+    assert "(../results/masks.png)" in results_page(tmp_path)
+    assert "(elsewhere/masks.png)" in results_page(tmp_path, "elsewhere")
 
 
 def test_a_result_without_a_field_is_refused(tmp_path) -> None:
     write(tmp_path, "uci", [{"dataset": "adult", "row": "MADE"}])
     with pytest.raises(DataError, match=r"uci\.json: a result has no 'valid_nll'"):
-        report(tmp_path)
+        results_page(tmp_path)
 
 
 COMMANDS = [
@@ -502,7 +502,7 @@ def test_samples_are_drawn_beside_their_neighbours(here) -> None:
     assert "50 samples" in said.stdout
     assert "no more than 4 masks" in said.stderr
     assert "<svg" in (here / "new" / "my.svg").read_text()
-    assert "50 samples of `2x6-32-masks-seed7`" in report(here / "results")
+    assert "50 samples of `2x6-32-masks-seed7`" in results_page(here / "results")
 
 
 def test_figure_masks_goes_on_and_draws(here, looks) -> None:
@@ -516,7 +516,7 @@ def test_figure_masks_goes_on_and_draws(here, looks) -> None:
     assert looks == [50, 50]
     run(*words, "--masks", "4", "--quiet")
     assert len(json.loads((here / "results" / "masks.json").read_text())) == 3
-    assert line(report(here / "results"), "4")
+    assert line(results_page(here / "results"), "4")
 
 
 def test_table_complexity_is_written_and_a_quick_one_replaces_no_full_one(here) -> None:
@@ -527,21 +527,21 @@ def test_table_complexity_is_written_and_a_quick_one_replaces_no_full_one(here) 
     assert len([row for row in rows if "series" in row]) == 13
     said = run("table", "complexity", "--quick")
     assert said.stderr.count("exponent") == 13
-    page = report(here / "results")
+    page = results_page(here / "results")
     assert said.stdout.strip() in page
-    assert "the times say nothing" in page
+    assert "the times are meaningless" in page
     write(here / "results", "complexity", [row | {"budget": "full"} for row in rows])
     before = path.read_bytes()
     assert "does not replace" in run("table", "complexity", "--quick").stderr
     assert path.read_bytes() == before
-    assert "the times say nothing" not in report(here / "results")
+    assert "the times are meaningless" not in results_page(here / "results")
 
 
 def test_figure_network_is_of_any_connectivity(here) -> None:
     said = run("figure", "network")
     assert said.stdout == "p(x2)\np(x3 | x2)\np(x1 | x2, x3)\n"
     assert (here / "results" / "network.png").read_bytes().startswith(b"\x89PNG")
-    assert "(../results/network.png)" in report(here / "results")
+    assert "(../results/network.png)" in results_page(here / "results")
     words = ["--ordering", "2, 1", "--hidden", "1,1,0", "--names", "a,b", "--direct", "--out", "new/two.pdf"]
     assert run("figure", "network", *words).stdout == "p(b)\np(a | b)\n"
     assert (here / "new" / "two.pdf").read_bytes().startswith(b"%PDF")
@@ -559,7 +559,7 @@ def test_a_stopped_command_says_how_to_go_on(here, monkeypatch) -> None:
     def stopped(self, data, name, parameters):
         raise Interrupted("stopped after 3 updates. Its state is in runs, to go on from with 'resume_from'.")
 
-    monkeypatch.setattr(Search, "fit", stopped)
+    monkeypatch.setattr(GridSearch, "fit", stopped)
     monkeypatch.setattr(sys, "argv", ["made", "paper", "table", "uci"])
     said = run("table", "uci", "--row", "MADE", "--data", "adult", code=130).stderr
     assert said == "stopped after 3 updates. To go on: made paper table uci\n"
@@ -571,7 +571,7 @@ def test_the_report_is_written_and_checked(here) -> None:
     assert "write it again" in run("report", "--check", code=3).stderr
     assert not page.exists()
     assert json.loads(run("report", "--json").stdout) == {"out": "docs/results.md", "changed": True}
-    assert page.read_text() == report(here / "results")
+    assert page.read_text() == results_page(here / "results")
     assert run("report", "--check", "--quiet").stderr == ""
     assert json.loads(run("report", "--json").stdout)["changed"] is False
     page.write_text(page.read_text().replace("13.00", "12.00"))
@@ -651,7 +651,7 @@ def test_a_row_of_another_system_says_how_it_is_known(small, search, monkeypatch
         Known, "log_prob", lambda self, rows, own=Known.log_prob: looks.append(len(rows)) or own(self, rows)
     )
     monkeypatch.setattr(rbm, "RBM", Known)
-    search = replace(search, record=Record(search.record.path.with_name("baselines.json")))
+    search = replace(search, results=ResultsFile(search.results.path.with_name("baselines.json")))
     data = replace(small, name="adult")
     grid = {"evening": ({"learning_rate": 2.0}, {"learning_rate": 0.5}, {"learning_rate": 0.25})}
     for kind, ci95 in (("estimate", 0.98), ("bound", 0.98), ("exact", 0.0)):
@@ -665,7 +665,7 @@ def test_a_row_of_another_system_says_how_it_is_known(small, search, monkeypatch
         assert result["config"]["learning_rate"] == 0.25
         assert "failed" in result["tried"][0]
         sign = {"estimate": "≈ 0.25 ± 0.98", "bound": "≤ 0.25 ± 0.98", "exact": "0.25 ± 0.00"}[kind]
-        assert f" {sign} |" in report(search.record.path.parent)
+        assert f" {sign} |" in results_page(search.results.path.parent)
         assert table_baselines.make(search, data, ["RBM"]) == [result]
         assert len(looks) == 3
 

@@ -302,8 +302,8 @@ def test_without_validation_rows_the_last_weights_are_kept() -> None:
         ({"batch_size": 0}, "'batch_size' should be a whole number, at least 1"),
         ({"learning_rate": float("nan")}, "'learning_rate' should be a number above 0"),
         ({"schedule": "steps"}, "'schedule' should be one of constant, falling, linear, cosine"),
-        ({"optimizer": "adagrad", "momentum": 0.5}, "'momentum' is nothing that adagrad has"),
-        ({"optimizer": "sgd", "epsilon": 0.5}, "'epsilon' is nothing that sgd has"),
+        ({"optimizer": "adagrad", "momentum": 0.5}, "'momentum' is not supported by optimizer='adagrad'"),
+        ({"optimizer": "sgd", "epsilon": 0.5}, "'epsilon' is not supported by optimizer='sgd'"),
     ],
 )
 def test_config_is_checked(wrong, message) -> None:

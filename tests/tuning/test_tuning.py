@@ -48,7 +48,7 @@ def whole(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _no_picture(whole, monkeypatch) -> None:
     """One is enough, and takes longer than a trial."""
-    monkeypatch.setattr("made.tuning.result._draw", lambda tuned, stream: None)
+    monkeypatch.setattr("made.tuning.result._plot", lambda tuned, stream: None)
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ def test_rows_with_holes_leave_masks_unlimited(tmp_path) -> None:
     assert MADE(**tuned.best_params).fit(rows).valid_nll_ == tuned.best_nll
     with pytest.raises(DataError, match="is not observed"):
         tune(rows, folder=tmp_path / "other", fixed=fixed, space={"masks": ["unlimited", 4]}, trials=1)
-    with pytest.raises(QuestionError, match="rows to choose by"):
+    with pytest.raises(QuestionError, match="needs validation rows"):
         tune(rows, folder=tmp_path / "other", fixed=fixed | {"validation_fraction": 0.0}, trials=1)
     assert not (tmp_path / "other").exists()
 

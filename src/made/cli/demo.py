@@ -78,7 +78,7 @@ def demo(
     samples = sample(Ensemble(model.model_.network), 100, numbers=numbers, generator=seed).numpy()
     picture: Path | None = out / "samples.png"
     try:
-        figure_samples.draw(
+        figure_samples.plot(
             samples, data.train[figure_samples.nearest(samples, data.train)], (8, 8), out / "samples.png"
         )
     except ImportError:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from made.io.datasets import Dataset
-from made.paper.search import Search
+from made.paper.grid_search import GridSearch
 from made.paper.table_mnist import PROTOCOL
 
-__all__ = ["BATCHES", "MASKS", "draw", "make"]
+__all__ = ["BATCHES", "MASKS", "make", "plot"]
 
 MASKS = (1, 2, 4, 8, 16, 32, 64)
 BATCHES = (83, 100, 128)
@@ -18,7 +18,7 @@ RATE = 0.05
 
 
 def make(
-    search: Search,
+    search: GridSearch,
     data: Dataset,
     *,
     masks: Iterable[int] = MASKS,
@@ -26,7 +26,7 @@ def make(
     units: int = 500,
     epochs: int = 1000,
 ) -> list[dict[str, Any]]:
-    """Train one network for each point of the figure; only the number of masks and the size of batches differ."""
+    """Train one network for each point; only the number of masks and the batch size differ."""
     points = []
     for batch_size in batches:
         for count in masks:
@@ -38,12 +38,12 @@ def make(
                 "batch_size": batch_size,
                 "max_epochs": epochs,
             }
-            points.append(search.row(data, name, {name: parameters}))
+            points.append(search.run_row(data, name, {name: parameters}))
     return points
 
 
-def draw(results: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write the picture: a line for each size of batches, with the 95 % interval of each point."""
+def plot(results: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write the figure: a line for each batch size, with 95 % intervals."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")

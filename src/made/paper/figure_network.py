@@ -1,8 +1,7 @@
-"""The paper's Figure 1: an autoencoder, the masks of a connectivity, and the MADE that they make of it.
+"""The paper's Figure 1: an autoencoder, the masks of a connectivity, and the resulting MADE.
 
-A mask stands at the height of the connections that it masks, and the degrees that decide about its entries stand
-beside it. The darker a connection, the higher the degree of the unit that it comes from: the more columns may be
-behind it. All lengths are in inches.
+Each mask is drawn at the height of the connections that it masks, with the degrees that determine its entries beside
+it. Connections are darker the higher the degree of the unit that they come from. All lengths are in inches.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXAMPLE", "draw", "edges", "picture"]
+__all__ = ["EXAMPLE", "edges", "make_figure", "plot"]
 
 EXAMPLE = Connectivity(np.array([3, 1, 2]), (np.array([2, 1, 2, 2]), np.array([1, 2, 2, 1])))
 
-UNITS, LAYERS = 40, 6  # more units in a layer, or more hidden layers, could not be read
-LONGEST = 56  # characters of a conditional; a longer one says how many columns are given, but not which
+UNITS, LAYERS = 40, 6  # the largest legible layer, and the most hidden layers
+LONGEST = 56  # characters of a conditional; longer ones give the number of columns instead of their names
 INK, PALE = "#333333", "#a8a8a8"
 
 
 def edges(
     connectivity: Connectivity, *, direct: bool = False, masked: bool = True
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """The connections, each from a unit to a unit; a unit is the number of its layer, and its own number in it.
+    """The connections as pairs of units, each a pair of layer and index.
 
-    Layer 0 is the inputs, and the last one the outputs. ``direct`` adds the direct connections A, if there is a hidden
-    layer for them to skip. Unless ``masked``, these are the connections of an autoencoder: all.
+    Layer 0 is the inputs, the last one the outputs. ``direct`` adds the direct connections A, if there is a hidden
+    layer to skip. With ``masked=False``, all connections of the autoencoder.
 
     Example:
         >>> edges(EXAMPLE)[:3]
@@ -51,22 +50,22 @@ def edges(
     ]
 
 
-def draw(connectivity: Connectivity, path: Path, *, names: Sequence[str] | None = None, direct: bool = False) -> None:
-    """Write the picture, as PNG, SVG or PDF by what the path ends in.
+def plot(connectivity: Connectivity, path: Path, *, names: Sequence[str] | None = None, direct: bool = False) -> None:
+    """Write the figure as PNG, SVG or PDF, by the suffix of the path.
 
     Arguments:
         connectivity: the ordering and the degrees to draw.
         path: the file.
-        names: the names of the columns; x₁, x₂ and so on unless told.
-        direct: whether there are direct connections A, drawn dashed, beside the hidden layers that they skip.
+        names: the names of the columns; default: x₁, x₂ and so on.
+        direct: whether to add the direct connections A, dashed, beside the hidden layers that they skip.
     """
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"'path' should end in .png, .svg or .pdf, not be {path.name!r}.")
-    picture(connectivity, names=names, direct=direct).savefig(path, dpi=150)
+    make_figure(connectivity, names=names, direct=direct).savefig(path, dpi=150)
 
 
-def picture(connectivity: Connectivity, *, names: Sequence[str] | None = None, direct: bool = False) -> Figure:
-    """The picture, not yet written; its three axes are the autoencoder, the masks and MADE."""
+def make_figure(connectivity: Connectivity, *, names: Sequence[str] | None = None, direct: bool = False) -> Figure:
+    """The figure; its three axes are the autoencoder, the masks and MADE."""
     from matplotlib.figure import Figure
 
     layout = _Layout(connectivity, direct)
@@ -98,14 +97,14 @@ def picture(connectivity: Connectivity, *, names: Sequence[str] | None = None, d
         axis.text(across + space / 2, top - 0.3, sign, size=14, **style)
         axis.text(across / 2, 0.25 - bottom, note, size=9, **style)
         left += across + space
-    _draw_network(figure.axes[0], layout, inputs, outputs, masked=False)
-    _draw_masks(figure.axes[1], layout)
-    _draw_network(figure.axes[2], layout, inputs, conditionals, masked=True)
+    _plot_network(figure.axes[0], layout, inputs, outputs, masked=False)
+    _plot_masks(figure.axes[1], layout)
+    _plot_network(figure.axes[2], layout, inputs, conditionals, masked=True)
     return figure
 
 
 def _masks(connectivity: Connectivity, direct: bool) -> list[tuple[int, int, NDArray[np.bool_]]]:
-    """Every mask, after the numbers of the layers that it leads to and comes from."""
+    """The masks, each after the numbers of its output layer and its input layer."""
     masks = [(layer + 1, layer, mask) for layer, mask in enumerate(connectivity.masks())]
     if direct and connectivity.hidden:
         positions = connectivity.ordering
@@ -125,7 +124,7 @@ def _conditionals(connectivity: Connectivity, names: Sequence[str], direct: bool
 
 
 def _plain(names: Sequence[str]) -> list[str]:
-    """Names on one line, none too long, and where a dollar is a dollar, not the start of a formula."""
+    """Names on one line, truncated, with dollars escaped, which would start a formula."""
     names = [" ".join(name.split()) for name in names]
     return [(name if len(name) <= 24 else name[:23] + "…").replace("$", r"\$") for name in names]
 
@@ -133,12 +132,12 @@ def _plain(names: Sequence[str]) -> list[str]:
 def _widest(labels: Sequence[str]) -> float:
     from matplotlib.textpath import TextPath
 
-    # A full stop after each, because nothing has no outline.
+    # A full stop after each, because empty text has no outline.
     return max(float(TextPath((0, 0), f"{label}.", size=10).vertices[:, 0].max()) for label in labels) / 72
 
 
 def _turned(labels: Sequence[str], pitch: float) -> bool:
-    """Whether labels have to be turned by a right angle, not to run into each other."""
+    """Whether labels have to be rotated so that they do not overlap."""
     return _widest(labels) + 0.08 > pitch
 
 
@@ -149,7 +148,7 @@ def _room(labels: Sequence[str], pitch: float) -> float:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where everything is: the inputs at height 0, each layer above the one before."""
+    """Positions and sizes: the inputs at height 0, each layer above the one before."""
 
     connectivity: Connectivity
     direct: bool
@@ -158,20 +157,20 @@ class _Layout:
         hidden = self.connectivity.hidden
         if len(hidden) > LAYERS:
             raise ValueError(
-                f"'connectivity' has {len(hidden)} hidden layers, but a picture of more than {LAYERS} could not be "
-                "read: draw one that has fewer."
+                f"'connectivity' has {len(hidden)} hidden layers, but a figure of more than {LAYERS} would not be "
+                "legible: plot a smaller network."
             )
         for layer, degrees in enumerate((self.connectivity.ordering, *hidden)):
             if len(degrees) > UNITS:
                 what = f"{len(degrees)} units in hidden layer {layer}" if layer else f"{len(degrees)} columns"
                 raise ValueError(
-                    f"'connectivity' has {what}, but a picture of more than {UNITS} could not be read: draw one that "
-                    "has fewer."
+                    f"'connectivity' has {what}, but a figure of more than {UNITS} would not be legible: plot a "
+                    "smaller network."
                 )
 
     @property
     def numbers(self) -> tuple[Integers, ...]:
-        """What is written in the units: positions in the ordering, and the degrees of hidden units."""
+        """The labels of the units: positions in the ordering, and degrees of hidden units."""
         return (self.connectivity.ordering, *self.connectivity.hidden, self.connectivity.ordering)
 
     @property
@@ -185,7 +184,7 @@ class _Layout:
 
     @property
     def lane(self) -> float:
-        """The distance of two lanes: beside the layers, each input has one for its direct connections."""
+        """The distance between lanes: each input has one beside the layers for its direct connections."""
         return min(0.12, 1.6 / len(self.numbers[0])) if self.direct and self.connectivity.hidden else 0.0
 
     @property
@@ -203,7 +202,7 @@ class _Layout:
 
     @property
     def gap(self) -> float:
-        """The distance of two layers: room for a mask, and for connections that are not too flat."""
+        """The distance between layers: room for a mask, and for connections that are not too flat."""
         return max(1.3, self.cell * self.largest + 0.6, 0.22 * self.layers_width)
 
     @property
@@ -211,7 +210,7 @@ class _Layout:
         return self.gap * (len(self.numbers) - 1)
 
     def mask_width(self, units: int) -> float:
-        """The width of a mask of so many columns, with what is written around it."""
+        """The width of a mask of so many columns, with its labels."""
         return max(1.6, self.cell * units + 0.4)
 
     @property
@@ -220,7 +219,7 @@ class _Layout:
         return max(2.7, self.mask_width(self.largest), self.mask_width(len(self.numbers[-2])) + direct)
 
     def pitch(self, layer: int) -> float:
-        """The distance of two units of a layer."""
+        """The distance between units of a layer."""
         return min(1.2, self.layers_width / len(self.numbers[layer]))
 
     def places(self, layer: int) -> NDArray[np.float64]:
@@ -230,7 +229,7 @@ class _Layout:
         return np.column_stack([across, np.full(count, layer * self.gap)])
 
 
-def _draw_network(axis: Axes, layout: _Layout, inputs: Sequence[str], outputs: Sequence[str], *, masked: bool) -> None:
+def _plot_network(axis: Axes, layout: _Layout, inputs: Sequence[str], outputs: Sequence[str], *, masked: bool) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Circle
@@ -239,7 +238,7 @@ def _draw_network(axis: Axes, layout: _Layout, inputs: Sequence[str], outputs: S
     shades = colormaps["Blues"](0.2 + 0.7 * np.arange(columns + 1) / columns)
     places = [layout.places(layer).tolist() for layer in range(len(layout.numbers))]
     lines, colors, styles = [], [], []
-    # Dark connections are drawn last: they are fewer, and would be lost beneath the others.
+    # Dark connections are drawn last: they are fewer, and would be hidden by the others.
     connections = edges(layout.connectivity, direct=layout.direct, masked=masked)
     for before, after in sorted(connections, key=lambda edge: int(layout.numbers[edge[0][0]][edge[0][1]])):
         line = [places[layer][unit] for layer, unit in (before, after)]
@@ -266,7 +265,7 @@ def _draw_network(axis: Axes, layout: _Layout, inputs: Sequence[str], outputs: S
             axis.text(x, y + side * (layout.radius + 0.08), label, **style)
 
 
-def _draw_masks(axis: Axes, layout: _Layout) -> None:
+def _plot_masks(axis: Axes, layout: _Layout) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 

@@ -1,7 +1,7 @@
-"""The other systems of the paper's Tables 4 and 6, on the same sets, behind one protocol.
+"""The baselines of the paper's Tables 4 and 6, on the same datasets.
 
-Each has a few choices, which validation rows make; the one that is chosen is asked about the test rows, once. A row
-that is there already, with the same choices and seed, is not made again.
+Each has a small grid; validation rows select, and the selected model is evaluated on the test rows once. An existing
+result of the same grid and seed is kept.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from made.baselines.protocol import Density
-from made.errors import Diverged
 from made.io.datasets import Dataset
 from made.paper import published
-from made.paper.search import Search, plain
+from made.paper.grid_search import GridSearch
 
 __all__ = ["ALL", "MNIST_ROWS", "ROWS", "cases", "make", "rows_of"]
 
 
 class Baseline(NamedTuple):
-    """A row: where its system is, what is the same in all cases, and by budget what differs between them.
+    """A row: module and class of its system, fixed parameters, and the grid of each budget.
 
-    ``large`` is how many of the cases, from the first, an evening has for a large set.
+    ``large`` is the number of cases, from the first, that the evening budget has for a large dataset.
     """
 
     module: str
@@ -54,7 +53,7 @@ DARN: dict[str, Sequence[Mapping[str, Any]]] = {
     "full": [{"hidden_size": K, "learning_rate": rate} for K in (50, 100, 200, 500) for rate in (3e-3, 1e-2, 3e-2)],
 }
 LARGE = 3_000_000  # entries of the training rows
-ESTIMATED = {"chains": 500, "temperatures": 5000}  # how log Z is
+ESTIMATED = {"chains": 500, "temperatures": 5000}  # for log Z
 WIDE_DARN = {"hidden_size": 500, "through": True, "wait": 0.3, "learning_rate": 4e-3, "draws": 1000}
 DBM = {
     "hidden_sizes": (500, 1000),
@@ -91,12 +90,12 @@ ALL = (*ROWS, *MNIST_ROWS)
 
 
 def rows_of(dataset: str) -> dict[str, Baseline]:
-    """The rows that a set has: those of Table 6 if it is that of Table 6, otherwise those of Table 4."""
+    """The rows of a dataset: those of Table 4 for the UCI sets, otherwise those of Table 6."""
     return ROWS if dataset in published.UCI_SETS else MNIST_ROWS
 
 
 def cases(dataset: str, row: str, budget: str, entries: int = 0) -> dict[str, dict[str, Any]]:
-    """The parameters of a row's cases, by a name that says what differs; so many entries have the training rows.
+    """The parameters of a row's cases, by name; ``entries`` is the size of the training set.
 
     Example:
         >>> list(cases("adult", "NADE (fixed order)", "evening"))
@@ -110,47 +109,35 @@ def cases(dataset: str, row: str, budget: str, entries: int = 0) -> dict[str, di
     }
 
 
-def make(search: Search, data: Dataset, rows: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of one set, of those that it has."""
+def make(search: GridSearch, data: Dataset, rows: Sequence[str]) -> list[dict[str, Any]]:
+    """The results of those rows that the dataset has."""
     return [_row(search, data, row) for row in rows_of(data.name) if row in rows]
 
 
-def _row(search: Search, data: Dataset, row: str) -> dict[str, Any]:
-    baseline, several = rows_of(data.name)[row], cases(data.name, row, search.budget, data.train.size)
-    there = search.there(data, row, lambda there: search.answers(there, several))
-    if there is not None:
-        return there
-    result = search.begun(data, row)
-    best: Density | None = None
-    for name, parameters in several.items():
+def _row(search: GridSearch, data: Dataset, row: str) -> dict[str, Any]:
+    baseline, grid = rows_of(data.name)[row], cases(data.name, row, search.budget, data.train.size)
+
+    def fit(name: str, parameters: Mapping[str, Any]) -> tuple[Density, dict[str, Any], dict[str, Any]]:
         system = getattr(import_module(f"made.baselines.{baseline.module}"), baseline.system)
         density: Density = system(**parameters, seed=search.seed)
         if hasattr(density, "report"):
-            density.report = search.after_epochs(f"{data.name}, {name}")
+            density.report = search.epoch_reporter(f"{data.name}, {name}")
         begin = time.perf_counter()
-        try:
-            density.fit(data.train, data.valid)
-        except Diverged as error:
-            result["tried"].append({"name": name, "valid_nll": None, "failed": str(error)})
-            continue
+        density.fit(data.train, data.valid)
         seconds = round(time.perf_counter() - begin, 3)
         facts = {"valid_nll": -density.log_prob(data.valid).mean(), "epochs": density.epochs, "seconds": seconds}
-        result["tried"].append({"name": name} | facts)
-        if best is None or facts["valid_nll"] < result["valid_nll"]:
-            best = density
-            result |= facts | {"masks": parameters.get("orderings", 1), "parameters": density.size}
-            result["config"] = {"name": name} | plain(parameters)
-        search.record.put(result)
-        search.report(f"{data.name}, {name}: valid NLL {facts['valid_nll']:.3f}, {seconds:.0f} s.")
-    if best is None:
-        raise Diverged(f"{data.name}: every case of the row {row!r} diverged.")
-    chosen = best
+        return density, facts, {"masks": parameters.get("orderings", 1), "parameters": density.size}
+
+    existing = search.existing(data, row, lambda result: search.matches(result, grid))
+    if existing is not None:
+        return existing
+    result, best = search.select(data, row, grid, fit)
 
     def log_prob(rows: NDArray[Any]) -> NDArray[Any]:
-        answer = chosen.log_prob(rows)
+        answer = best.log_prob(rows)
         result.update(kind=answer.kind, standard_error=answer.standard_error)
         return answer.values
 
     search.finish(result, data, log_prob)
     result["ci95"] = math.hypot(result["ci95"], 1.96 * result["standard_error"])
-    return search.record.put(result)
+    return search.results.put(result)

@@ -1,25 +1,22 @@
 r"""The paper's Table 1, measured: how the time of an exact NLL grows with D, K, L and R.
 
-D is the number of columns, K the units of a hidden layer, L the number of hidden layers, and R that of the masks, each
-with an ordering of its own. A row takes :math:`R (2 D K + K^2 (L - 1) + D^2)` multiply-adds, the last term for direct
+D is the number of columns, K the units of a hidden layer, L the number of hidden layers, and R the number of masks,
+each with its own ordering. A row takes :math:`R (2 D K + K^2 (L - 1) + D^2)` multiply-adds, the last term for direct
 connections; half of them are masked, whatever the sizes. One of the four grows at a time, and the exponent is the slope
-of the logarithm of the time. Beside it is that of the multiply-adds at the very same sizes: where two terms compete, no
-whole number would be a fair comparison.
+of the log time. It is compared with the slope of the log multiply-adds at the same sizes, which is no integer where two
+terms compete.
 
-Of the paper's other systems, too, the time of an *exact* NLL is measured. For RBM and DARN that is a sum over all
-states of the hidden units, so that what grows is :math:`2^K`.
+The time of an *exact* NLL is also measured for the paper's other systems. For RBM and DARN it is a sum over all states
+of the hidden units, so that :math:`2^K` grows.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -34,15 +31,16 @@ from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
 from made.network.connectivity import Connectivities
 from made.network.masked import Network
+from made.paper.provenance import machine_info
 from made.queries.ensemble import Ensemble
 from made.queries.likelihood import log_prob
 
-__all__ = ["Sizes", "fit", "machine", "markdown", "measure", "operations"]
+__all__ = ["Sizes", "fit_power_law", "markdown", "measure", "operations"]
 
 ROWS = 100  # the paper's batch
 REPEATS = 15
 
-# Every row of the table, and the series that speak for it.
+# Every row of the table, and the series that measure it.
 TABLE = [
     ("RBM 25 CD steps", "O(min(2^D K, D 2^K))", "2^K in RBM"),
     ("DARN", "O(2^K D)", "2^K in DARN"),
@@ -58,7 +56,7 @@ TABLE = [
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the time depends on: the paper's letters, whether there are direct connections A, and the system."""
+    """The paper's symbols, whether there are direct connections A, and the system."""
 
     D: int
     K: int
@@ -68,7 +66,7 @@ class Sizes:
     system: Literal["MADE", "NADE", "EoNADE", "RBM", "DARN"] = "MADE"
 
     def exact(self) -> Callable[[Tensor], object]:
-        """What gives the exact log p of rows, by a network of these sizes that has learned nothing."""
+        """A function for the exact log p of rows, by an untrained network of these sizes."""
         D, K = self.D, self.K
         if self.system == "MADE":
             family = Connectivities(D, (K,) * self.L, masks=self.R, ordering="random")
@@ -89,7 +87,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Series:
-    """One letter that grows, whatever it is in ``base``; the others are such that its terms outweigh the rest."""
+    """One symbol that grows, replacing that of ``base``; the others are chosen so that its terms dominate."""
 
     name: str
     symbol: Literal["D", "K", "L", "R"]
@@ -123,7 +121,7 @@ SERIES = [
 
 
 def operations(sizes: Sizes) -> int:
-    """The multiply-adds of one row, with those that are masked; terms that grow slower left out, but for MADE.
+    """The multiply-adds of one row, masked ones included; for other systems than MADE, of the leading terms.
 
     Example:
         >>> operations(Sizes(D=3, K=4, L=2))
@@ -139,17 +137,17 @@ def operations(sizes: Sizes) -> int:
     return sizes.R * (2 * D * K + K**2 * (sizes.L - 1) + D**2 * sizes.direct)
 
 
-def fit(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
+def fit_power_law(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
     """The exponent of a power law and its standard error: least squares of log values on log sizes.
 
     Example:
-        >>> exponent, error = fit([1, 2, 4], [3, 12, 48])
+        >>> exponent, error = fit_power_law([1, 2, 4], [3, 12, 48])
         >>> round(exponent, 6), round(error, 6)
         (2.0, 0.0)
     """
     x, y = np.log(np.asarray(sizes, dtype=float)), np.log(np.asarray(values, dtype=float))
     if len(x) < 3:
-        raise ValueError(f"'sizes' should be at least 3, or there is no standard error, not {len(x)}.")
+        raise ValueError(f"'sizes' should have at least 3 entries for a standard error, not {len(x)}.")
     x, y = x - x.mean(), y - y.mean()
     slope = (x @ y) / (x @ x)
     rest = y - slope * x
@@ -163,12 +161,12 @@ def measure(
     keep: Callable[[dict[str, Any]], object] = lambda series: None,
     report: Callable[[str], object] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure every series, on one thread; all that is returned can be written as JSON.
+    """Measure every series on one thread; the return value can be written as JSON.
 
     Arguments:
-        quick: tiny networks, to see that it works; their times say nothing.
-        done: series that were measured before, by name, and are taken as they are.
-        keep: called with each series that is measured, to be kept at once.
+        quick: use tiny networks, whose times are meaningless, as a test.
+        done: series that were measured before, by name.
+        keep: called with each measured series.
         report: called with a line about each series.
     """
     done, series = done or {}, []
@@ -184,7 +182,7 @@ def measure(
     finally:
         torch.set_num_threads(threads)
     rows = [{"model": model, "formula": formula, "measured": measured} for model, formula, measured in TABLE]
-    return {"machine": machine(), "series": series, "rows": rows}
+    return {"machine": machine_info(), "series": series, "rows": rows}
 
 
 def _tiny(series: Series) -> Series:
@@ -195,15 +193,12 @@ def _tiny(series: Series) -> Series:
 
 
 def _measure(series: Series, repeats: int, report: Callable[[str], object]) -> dict[str, Any]:
-    """The seconds of each size: processor time of this thread, the least over the repeats.
-
-    Other work on the machine only ever adds to it.
-    """
+    """The processor time of each size, the minimum over repeats, since other work only adds to it."""
     generator = torch.Generator().manual_seed(0)
     work = [(each.exact(), torch.rand(ROWS, each.D, generator=generator).round()) for each in series.each()]
     seconds = np.full((repeats + 1, len(work)), math.inf)
     for number in range(repeats + 1):
-        # In turn, so that a busy minute is not that of one size only, and every other time backwards.
+        # Interleave the sizes, so that a busy minute does not affect one of them only, in alternating order.
         for index in range(len(work))[:: 1 if number % 2 else -1]:
             exact, rows = work[index]
             start = time.thread_time()
@@ -211,8 +206,8 @@ def _measure(series: Series, repeats: int, report: Callable[[str], object]) -> d
                 exact(rows)
             seconds[number, index] = time.thread_time() - start
     least = seconds[1:].min(axis=0).tolist()  # the first round warms up
-    exponent, error = fit(series.grown(), least)
-    theory, _ = fit(series.grown(), [operations(sizes) for sizes in series.each()])
+    exponent, error = fit_power_law(series.grown(), least)
+    theory, _ = fit_power_law(series.grown(), [operations(sizes) for sizes in series.each()])
     report(f"{series.name}: exponent {exponent:.2f} ± {error:.2f}, theory {theory:.2f}")
     fixed = {name: value for name, value in asdict(series.base).items() if name != series.symbol}
     return {
@@ -227,35 +222,18 @@ def _measure(series: Series, repeats: int, report: Callable[[str], object]) -> d
     }
 
 
-def machine() -> dict[str, object]:
-    """What it was measured on."""
-    model = platform.processor()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), model)
-    return {
-        "processor": model,
-        "cores": os.cpu_count(),
-        "threads": 1,
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }
-
-
 def markdown(result: dict[str, Any]) -> str:
-    """What was measured, as two tables: the paper's, and the exponents."""
+    """The measurements as two Markdown tables: the paper's, and the exponents."""
     lines = _table(
         ("model", "time of an exact NLL", "measured below"),
         [(row["model"], f"`{row['formula']}`", row["measured"] or "") for row in result["rows"]],
     )
     lines += [
         "",
-        "D columns, K units in each of L hidden layers (the paper's table stops at two), R masks, each with an",
-        f"ordering of its own. Seconds are processor time for {ROWS} rows on one thread; they grow as a power of what",
-        "grows, and after ± is the standard error of the fit of its exponent. Theory is the exponent of the number of",
-        "multiply-adds, fitted to the same sizes. Times grow less than that while there is other work beside them, and",
-        "where large products run at a better rate than small ones.",
+        "D columns, K units in each of L hidden layers (the paper's table stops at two), R masks, each with its own",
+        f"ordering. Seconds are processor time for {ROWS} rows on one thread. The exponent is that of a power law",
+        "fitted to the times, ± its standard error; theory is the same for the number of multiply-adds. Times grow",
+        "more slowly where fixed costs matter, and where large matrix products run at a higher rate than small ones.",
         "",
     ]
     exponents = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from made.io.datasets import Dataset
-from made.paper.search import Search
+from made.paper.grid_search import GridSearch
 
 __all__ = ["ROWS", "SET", "WIDTH", "cases", "make"]
 
@@ -19,7 +19,7 @@ ROWS = {
     "MADE 2hl (32 masks)": (2, 32),
 }
 WIDTH = {"full": 8000, "evening": 1000}
-# The learning rates of Table 5, and those of them that fit an evening.
+# The learning rates of Table 5, and the subset for an evening.
 RATES = {"full": (0.1, 0.05, 0.01, 0.005), "evening": (0.05,)}
 EPOCHS = {"full": 1000, "evening": 40}
 
@@ -43,9 +43,8 @@ PROTOCOL: dict[str, Any] = {
 def cases(
     row: str, budget: str, width: int | None = None, epochs: int | None = None, rates: Sequence[float] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The configurations of a row: parameters of the estimator, by a name that says what differs.
-
-    Width, epochs and learning rates are those of the budget unless told.
+    """The configurations of a row: parameters of the estimator, by name. Default width, epochs and rates: those of the
+    budget.
 
     Example:
         >>> list(cases("MADE 2hl (32 masks)", "full"))[:2]
@@ -62,7 +61,7 @@ def cases(
 
 
 def make(
-    search: Search,
+    search: GridSearch,
     data: Dataset,
     rows: tuple[str, ...] = tuple(ROWS),
     width: int | None = None,
@@ -70,4 +69,4 @@ def make(
     rates: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
     """The rows of the table."""
-    return [search.row(data, row, cases(row, search.budget, width, epochs, rates)) for row in rows]
+    return [search.run_row(data, row, cases(row, search.budget, width, epochs, rates)) for row in rows]

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, Literal
 
 from made.io.datasets import Dataset
-from made.paper.search import Search
+from made.paper.grid_search import GridSearch
 
 __all__ = ["ROWS", "TEST_MASKS", "cases", "make"]
 
@@ -14,7 +14,7 @@ ROWS = ("MADE", "MADE mask sampling")
 TEST_MASKS = 1000
 
 # Networks of 500 units a layer with direct connections; Adadelta with a decay of 0.95, batches of 100, a look-ahead of
-# 30. Where masks are unlimited, 300 choose; each epoch makes do with fewer, which would cost more than training.
+# 30. With unlimited masks, 300 select the epoch; fewer are used after each epoch, for the sake of time.
 PROTOCOL: dict[str, Any] = {
     "direct": True,
     "signed": False,
@@ -33,7 +33,7 @@ PROTOCOL: dict[str, Any] = {
     "evaluation_masks": 300,
 }
 
-# Table 3, and the part of it that fits an evening on two cores.
+# Table 3, and the subset for an evening on two cores.
 GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "full": {
         "layers": (1, 2),
@@ -65,7 +65,7 @@ MANY = (1, "softplus", 1e-5, 8)
 
 
 def cases(row: str, grid: Literal["full", "evening"], rows: int = 0) -> dict[str, dict[str, Any]]:
-    """The configurations of a row: parameters of the estimator, by a name that says what differs.
+    """The configurations of a row: parameters of the estimator, by name.
 
     Example:
         >>> list(cases("MADE", "evening", rows=16000))
@@ -102,7 +102,7 @@ def _in_an_evening(layers: int, activation: str, epsilon: float, masks: int | st
     return masks != 8 and activation == "relu" and (epsilon == 1e-7 or (epsilon == 1e-9 and rows <= SMALL))
 
 
-def make(search: Search, data: Dataset, rows: tuple[str, ...] = ROWS) -> list[dict[str, Any]]:
-    """The rows of one set."""
+def make(search: GridSearch, data: Dataset, rows: tuple[str, ...] = ROWS) -> list[dict[str, Any]]:
+    """The results of one dataset."""
     grid: Any = search.budget
-    return [search.row(data, row, cases(row, grid, len(data.train)), test_masks=TEST_MASKS) for row in rows]
+    return [search.run_row(data, row, cases(row, grid, len(data.train)), test_masks=TEST_MASKS) for row in rows]

@@ -1,4 +1,4 @@
-"""How to train: the recipe, and the optimisers, the paper's and those that people use now."""
+"""The training configuration, the optimisers, and the learning rate schedules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import nn
 
 __all__ = ["OPEN_ENDED", "TrainingConfig", "learning_rate_at", "make_optimizer"]
 
-# Of each: the class, its learning rate, its epsilon, and what its momentum is called.
+# Class, default learning rate, default epsilon, and name of the momentum argument.
 OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
     "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho"),
     "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None),
@@ -24,8 +24,8 @@ OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
 }
 MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}
 
-# Of the share of a run that is behind it, and of its epochs. What depends on epochs alone does not ask how long a run
-# is to be, which can then be gone on with for longer.
+# Factors of the learning rate, given the completed share of the run and the number of epochs. A run with a schedule of
+# epochs only can be resumed for longer.
 SCHEDULES: dict[str, Callable[[float, float], float]] = {
     "constant": lambda share, epochs: 1.0,
     "falling": lambda share, epochs: 1 / (1 + (epochs / 30) ** 2),
@@ -37,38 +37,35 @@ OPEN_ENDED = ("constant", "falling")
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How to train.
+    """The training configuration.
 
     Arguments:
-        optimizer: one of adadelta, adagrad, adam, adamw, sgd.
-        learning_rate: the optimiser's own default unless told.
-        schedule: what becomes of the learning rate: ``"constant"``; ``"falling"``, to a half after 30 epochs, a tenth
-            after 90; or down to zero at ``max_epochs`` in a ``"linear"`` or ``"cosine"`` way.
-        epsilon: what the optimiser adds to a denominator, above zero; 1e-6 for Adadelta and Adagrad, 1e-8 for the
-            Adams unless told.
-        momentum: of SGD; the decay of the averages of Adadelta, and of the first ones of the Adams.
-        weight_decay: pulls weights to zero; not the biases.
-        clip: the greatest norm of a gradient; a longer one is scaled down.
-        average: the decay of a moving average of the weights, which is then what is validated and kept.
-        batch_size: the number of rows in an update.
-        max_epochs: the most passes over the rows.
-        max_seconds: the most seconds of training, looked at after each epoch; a schedule comes to its end with them.
-        patience: the look-ahead: training ends after this many epochs without progress.
-        mask_for: whether a mask is taken for each update, or, as the paper also considers, for each row of it: a pass
-            for every mask that differs, which is slow. An update with questions, or for whole rows, has one mask.
-        questions: the share of an any-order model's updates in which rows have random holes and givens, so that it is
-            asked later for what it was trained on; none, if there is a segment for each column. It is a share of those
-            that are not for whole rows.
-        segments: into how many segments an any-order model will cut an ordering when it is asked (see
-            :func:`made.log_prob`). With more than one, updates show each row a random part of itself, and ask for all
-            the rest.
-        whole_rows: the share of an any-order model's updates that are for whole rows, in one pass under one of the
-            ``evaluation_masks``, by which whole rows are judged then, whatever the segments; the other updates are as
-            they would be without. The first mask has the natural ordering, if ``ordering`` says so.
-        validation_masks: how many masks are averaged after each epoch, of an unlimited model or of a longer list.
-        evaluation_masks: how many an unlimited model averages at the end, to choose among its best epochs; a list is
+        optimizer: adadelta, adagrad, adam, adamw or sgd.
+        learning_rate: default: that of the optimiser.
+        schedule: of the learning rate: ``"constant"``; ``"falling"``, to a half after 30 epochs and a tenth after 90;
+            or ``"linear"`` or ``"cosine"`` decay to zero at ``max_epochs``.
+        epsilon: added to the optimiser's denominator; default: 1e-6 for Adadelta and Adagrad, 1e-8 for Adam(W).
+        momentum: of SGD; the decay of Adadelta's averages, or beta_1 of Adam(W).
+        weight_decay: of the weights; biases are not decayed.
+        clip: the maximum norm of the gradient.
+        average: the decay of an exponential moving average of the weights, which is validated and kept.
+        batch_size: rows in an update.
+        max_epochs: the maximum number of passes over the rows.
+        max_seconds: the maximum training time, checked after each epoch; a decaying schedule ends with it.
+        patience: early stopping: the number of epochs without improvement after which training ends.
+        mask_for: whether to draw a mask for each ``"update"``, or for each ``"row"``, as the paper also considers: one
+            pass for each distinct mask, which is slow. Updates with questions or whole rows have one mask.
+        questions: the share of an any-order model's updates, other than those for whole rows, in which rows have random
+            missing and given columns, as queries do. Not used if there is a segment for each column.
+        segments: the number of segments of an ordering in an any-order model's queries (see :func:`made.log_prob`).
+            With more than one, an update shows a random part of each row, and predicts all the rest.
+        whole_rows: the share of an any-order model's updates that predict whole rows in one pass under one of the
+            ``evaluation_masks``, which then also score whole rows, whatever the segments. The first of these masks has
+            the natural ordering if ``ordering`` says so.
+        validation_masks: masks averaged after each epoch, of an unlimited model or of a longer list.
+        evaluation_masks: masks that an unlimited model averages at the end to choose among its best epochs; a list is
             averaged in full.
-        seed: the seed of the order of rows, of questions and of dropout.
+        seed: seed of the order of rows, of questions and of dropout.
     """
 
     optimizer: str = "adamw"
@@ -127,7 +124,7 @@ class TrainingConfig:
 
 
 def learning_rate_at(schedule: str, share: float, epochs: float) -> float:
-    """What the learning rate is multiplied with after a share of a run, and so many epochs: nothing is to be kept.
+    """The factor of the learning rate after a share of the run, and after so many epochs.
 
     Example:
         >>> [learning_rate_at("linear", share, 0.0) for share in (0.0, 0.25, 0.5, 0.75)]
@@ -147,22 +144,22 @@ def make_optimizer(
     weight_decay: float = 0.0,
     slower: Mapping[str, float] = MappingProxyType({}),
 ) -> torch.optim.Optimizer:
-    """An optimiser by name, fused where torch has that; biases (vectors named b or c) are not decayed.
+    """An optimiser by name, fused where possible; biases (names that start with b or c) are not decayed.
 
-    The Adams, whose steps are as long for one weight as for any other, divide the rate of the parameters that are
-    ``slower`` by what is said there. The others, which the paper has, leave it.
+    Adam and AdamW, whose steps do not scale with the gradient, divide the learning rate of the parameters in ``slower``
+    by the given factors; the other optimisers ignore it.
     """
     kind, default_rate, default_epsilon, momentum_name = OPTIMIZERS[name]
     options: dict[str, Any] = {"lr": default_rate if learning_rate is None else learning_rate}
     if default_epsilon is not None:
         options["eps"] = default_epsilon if epsilon is None else epsilon
     elif epsilon is not None:
-        raise ValueError(f"'epsilon' is nothing that {name} has; leave it out.")
+        raise ValueError(f"'epsilon' is not supported by optimizer={name!r}: leave it out.")
     if momentum_name is not None:
         value = MOMENTUM[momentum_name] if momentum is None else momentum
         options[momentum_name] = (value, 0.999) if momentum_name == "betas" else value
     elif momentum is not None:
-        raise ValueError(f"'momentum' is nothing that {name} has; leave it out.")
+        raise ValueError(f"'momentum' is not supported by optimizer={name!r}: leave it out.")
     options["foreach" if name == "adadelta" else "fused"] = True
     slower = slower if kind in (torch.optim.Adam, torch.optim.AdamW) else {}
     biases = [value for key, value in parameters.items() if key[0] in "bc"]

@@ -1,4 +1,4 @@
-"""The search over the estimator's parameters by validation likelihood: resumable, pruned, parallel."""
+"""Hyperparameter search by validation likelihood: resumable, pruned, parallel. Needs optuna (the extra `tune`)."""
 
 from __future__ import annotations
 

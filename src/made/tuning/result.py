@@ -1,4 +1,4 @@
-"""What a search found: its trials, the best parameters, and the files that say so."""
+"""The result of a search: its trials, the best parameters, and their files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Trial", "Tuned"]
 
 @dataclass(frozen=True)
 class Trial:
-    """A set of parameters, and what became of it.
+    """One set of parameters, and its outcome.
 
     Attributes:
-        number: which it is; all that was drawn is a function of the seed, this number and the trials before.
-        params: what was searched, as the estimator takes it.
-        valid_nll: the NLL of the validation rows; of a trial that was not completed, its best so far, if any.
-        epochs, seconds: how long it took.
-        state: ``"complete"``, ``"pruned"`` (behind the others), ``"failed"``, or ``"waiting"`` (to be tried again).
+        number: its number; the parameters are a function of the seed, this number and the trials before.
+        params: the searched parameters, as the estimator takes them.
+        valid_nll: the NLL of the validation rows; of an incomplete trial, the best so far, if any.
+        epochs, seconds: its duration.
+        state: ``"complete"``, ``"pruned"`` (worse than the others), ``"failed"``, or ``"waiting"`` (to be retried).
         reason: why it failed.
     """
 
@@ -41,15 +41,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        folder: where it is kept.
-        trials: all of them, by number.
-        wanted: how many there should be.
-        space: what was searched.
-        fixed: the parameters that were not.
-        seed: the seed of the search and of every trial.
+        folder: its folder.
+        trials: all trials, by number.
+        wanted: the requested number of trials.
+        space: the search space.
+        fixed: the parameters that were not searched.
+        seed: seed of the search and of every trial.
     """
 
     folder: Path
@@ -66,38 +66,38 @@ class Tuned:
 
     @property
     def best(self) -> Trial | None:
-        """The trial with the lowest NLL of those that were completed."""
+        """The complete trial with the lowest NLL, or None."""
         return next(iter(self.top(1)), None)
 
     @property
     def best_nll(self) -> float:
-        """The lowest NLL of the validation rows; NaN if no trial was completed."""
+        """The lowest validation NLL; NaN if no trial is complete."""
         best = self.best
         return math.nan if best is None or best.valid_nll is None else best.valid_nll
 
     @property
     def best_params(self) -> dict[str, Any]:
-        """All that ``MADE(**best_params)`` takes to train the best model again."""
+        """All parameters of the best trial: ``MADE(**best_params)`` reproduces it."""
         return {**self.fixed, **(self.best.params if self.best else {}), "random_state": self.seed}
 
     @property
     def finished(self) -> int:
-        """How many trials need not be tried any more."""
+        """The number of trials that are not waiting."""
         return len(self.trials) - self.count("waiting")
 
     def count(self, state: str) -> int:
-        """How many trials ended so."""
+        """The number of trials in a state."""
         return sum(trial.state == state for trial in self.trials)
 
     def write(self, command: str) -> None:
-        """trials.json; best.toml, once a trial is complete; search.png, if there is matplotlib."""
+        """Write trials.json; best.toml, if a trial is complete; and search.png, if matplotlib is installed."""
         trials = [dataclasses.asdict(trial) for trial in self.trials]
-        _put(self.folder / "trials.json", (json.dumps(trials, indent=2) + "\n").encode())
+        _write(self.folder / "trials.json", (json.dumps(trials, indent=2) + "\n").encode())
         if self.best is None:
             return
         lines = [
             f"# The best of {self.finished} trials, number {self.best.number}: NLL {self.best_nll:.4f} nats on the "
-            "validation rows. To train it again:",
+            "validation rows. To reproduce it:",
             f"#   {' '.join(command.splitlines())}",
         ]
         for name, value in self.best_params.items():
@@ -105,12 +105,12 @@ class Tuned:
                 value = 0
             if value is not None:
                 lines.append(f"{'seed' if name == 'random_state' else name} = {_toml(value)}")
-        _put(self.folder / "best.toml", ("\n".join(lines) + "\n").encode())
+        _write(self.folder / "best.toml", ("\n".join(lines) + "\n").encode())
         if find_spec("matplotlib") is not None:
-            _put(self.folder / "search.png", lambda stream: _draw(self, stream))
+            _write(self.folder / "search.png", lambda stream: _plot(self, stream))
 
 
-def _put(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None:
+def _write(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None:
     with atomic(path) as stream:
         if isinstance(content, bytes):
             stream.write(content)
@@ -119,7 +119,7 @@ def _put(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None:
 
 
 def _toml(value: Any) -> str:
-    """A value of a parameter in TOML.
+    """A parameter value in TOML.
 
     Example:
         >>> print(_toml({"a b": ["low", "high"], "c": 1e-5}))
@@ -129,10 +129,10 @@ def _toml(value: Any) -> str:
         return "{" + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value).replace("\x7f", "\\u007f")  # what JSON and TOML write otherwise alike
+    return json.dumps(value).replace("\x7f", "\\u007f")  # otherwise JSON and TOML escape alike
 
 
-def _draw(tuned: Tuned, stream: BinaryIO) -> None:
+def _plot(tuned: Tuned, stream: BinaryIO) -> None:
     """The NLL of each trial in order, with the best so far; and against the value of each parameter."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -140,7 +140,7 @@ def _draw(tuned: Tuned, stream: BinaryIO) -> None:
     known = [trial for trial in tuned.trials if trial.valid_nll is not None and trial.state in ("complete", "pruned")]
     complete = [trial for trial in known if trial.state == "complete"]
     scores = sorted(trial.valid_nll or 0.0 for trial in complete)
-    # A few are often far above all others, which are what one looks for.
+    # A few trials are often far above all others, and would flatten the rest.
     top = scores[-1] if len(scores) < 10 else scores[len(scores) * 3 // 4]
     margin = 0.08 * (top - scores[0]) + 1e-9
     names = list(tuned.space)

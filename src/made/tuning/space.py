@@ -1,7 +1,7 @@
-"""What is searched: for each parameter a list of choices, or a range.
+"""The search space: a list of choices or a range for each parameter.
 
-A space is plain data, as a TOML file has it and as the study keeps it: a list ``[choice, ...]``, or a range
-``{"low": ..., "high": ..., "log": ..., "step": ...}``. Sizes of hidden layers are written as text, ``"500,500"``.
+A space is plain data, as in TOML and in the study: a list ``[choice, ...]``, or a range
+``{"low": ..., "high": ..., "log": ..., "step": ...}``. Sizes of hidden layers are text, ``"500,500"``.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ __all__ = ["Space", "check_fixed", "check_space", "default_space", "estimator_va
 
 Space: TypeAlias = dict[str, Any]
 
-NUMBERS = ("float", "int", "auto", "auto float", "masks")  # kinds of parameters that have an order
-# Not searched, and why.
-APART = {
-    "columns": "likelihoods under other kinds of columns cannot be compared; it can be fixed",
-    "validation_fraction": "all trials are chosen by the same rows; it can be fixed",
-    "random_state": "all trials have the same seed; give the search a seed",
-    "device": "it changes nothing but the time; it can be fixed",
+NUMBERS = ("float", "int", "auto", "auto float", "masks")  # kinds of parameters that can have a range
+# Parameters that cannot be searched, and why.
+NOT_SEARCHED = {
+    "columns": "likelihoods under different kinds of columns cannot be compared; it can be fixed",
+    "validation_fraction": "all trials are compared on the same rows; it can be fixed",
+    "random_state": "all trials have the same seed, that of the search",
+    "device": "it only changes the time; it can be fixed",
     "tensorboard": "it is for one model; refit the best one with it",
-    "verbose": "trials say nothing while they train",
+    "verbose": "trials do not report while they train",
 }
 
 
-def default_space(fixed: Mapping[str, Any] | None = None, *, holes: bool = False) -> Space:
-    """The space unless told: what is fixed is left out, and with holes in the rows masks stay unlimited.
+def default_space(fixed: Mapping[str, Any] | None = None, *, missing: bool = False) -> Space:
+    """The default space, without fixed parameters, and without masks if values are missing, which needs unlimited ones.
 
     Example:
         >>> default_space({"optimizer": "sgd"})["learning_rate"]
@@ -53,13 +53,13 @@ def default_space(fixed: Mapping[str, Any] | None = None, *, holes: bool = False
         "weight_decay": _range(1e-5, 1.0, log=True),
         "average": [0.0, 0.99, 0.999],
     }
-    if holes:
+    if missing:
         del space["masks"]
     return {name: entry for name, entry in space.items() if name not in fixed}
 
 
 def check_fixed(fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that are not searched, as JSON has them; refused unless they are the estimator's."""
+    """The fixed parameters, validated, as JSON stores them."""
     for name in fixed:
         if name not in PARAMETERS:
             raise QuestionError(f"{name!r} cannot be fixed: the parameters are {', '.join(PARAMETERS)}.")
@@ -72,15 +72,15 @@ def check_fixed(fixed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_space(space: Mapping[str, Any], fixed: Mapping[str, Any]) -> Space:
-    """A space in its plain form; refused with a sentence unless every value in it is one that its parameter takes."""
+    """A space in its plain form, with every value validated by the estimator."""
     if not space:
-        raise QuestionError("the space has no parameter: there is nothing to search.")
+        raise QuestionError("the space has no parameters: there is nothing to search.")
     checked: Space = {}
     for name, entry in space.items():
         if name not in PARAMETERS:
             raise QuestionError(f"the space has {name!r}, but the parameters are {', '.join(PARAMETERS)}.")
-        if name in APART:
-            raise QuestionError(f"the space has {name!r}, which is not searched: {APART[name]}.")
+        if name in NOT_SEARCHED:
+            raise QuestionError(f"the space has {name!r}, which is not searched: {NOT_SEARCHED[name]}.")
         if name in fixed:
             raise QuestionError(f"{name!r} is both fixed and in the space: leave it out of one of them.")
         checked[name] = _check_range(name, entry) if isinstance(entry, Mapping) else _check_choices(name, entry)
@@ -94,7 +94,7 @@ def check_space(space: Mapping[str, Any], fixed: Mapping[str, Any]) -> Space:
 
 
 def estimator_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was drawn from a space, as the estimator takes it.
+    """Values sampled from a space, as the estimator takes them.
 
     Example:
         >>> estimator_values({"hidden_sizes": "500,500", "clip": 0})
@@ -120,7 +120,7 @@ def _check_choices(name: str, entry: Any) -> list[Any]:
     choices = [_choice(name, value) for value in entry]
     texts = [json.dumps(value) for value in choices]
     if twice := [text for i, text in enumerate(texts) if text in texts[:i]]:
-        raise QuestionError(f"the space, {name!r}: {twice[0]} is there twice.")
+        raise QuestionError(f"the space, {name!r}: {twice[0]} is listed twice.")
     return choices
 
 
@@ -143,7 +143,7 @@ def _choice(name: str, value: Any) -> Any:
 def _check_range(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     start = f"the space, {name!r}:"
     if PARAMETERS[name].kind not in NUMBERS:
-        raise QuestionError(f"{start} it is not a number, and has no range; give a list of choices.")
+        raise QuestionError(f"{start} it is not a number and cannot have a range; give a list of choices.")
     if unknown := [key for key in entry if key not in ("low", "high", "log", "step")]:
         raise QuestionError(f"{start} a range has low, high, log and step, but not {unknown[0]!r}.")
     whole = PARAMETERS[name].kind not in ("float", "auto float")

@@ -1,9 +1,8 @@
-"""The study: a journal of what happened, from which a search that was stopped goes on.
+"""The optuna study of a search: a journal from which an interrupted search resumes.
 
-FOLDER/study.log has a line of JSON for each thing that happened, and several processes may write to it. In optuna's
-words, a trial of ours is one of its trials, or several with the same number in their attributes if it had to be tried
-again; the last one counts. "Failed" is, in the journal, one whose process is no more. What could not be trained is
-"pruned", with a reason, because from those the sampler learns what to avoid.
+FOLDER/study.log has a line of JSON for each event, and several processes may write to it. A trial of ours is one optuna
+trial, or several with the same number in their attributes if it was retried; the last one counts. An optuna trial fails
+if its process died. A trial that could not be trained is "pruned", with a reason: the sampler learns from those.
 """
 
 from __future__ import annotations
@@ -39,25 +38,22 @@ __all__ = [
 ]
 
 LOG = "study.log"
-NAME = "made"  # of the study in the journal, and of the attribute with what it was begun with
-NUMBER, DEATHS = "number", "deaths"  # what our trials carry in the attributes of optuna's
-MOST_DEATHS = 2  # of processes that tried the same parameters: they are tried again, but not for ever
+NAME = "made"  # of the study in the journal, and of its attribute with the stored facts
+NUMBER, DEATHS = "number", "deaths"  # attributes of optuna's trials
+MOST_DEATHS = 2  # of processes that ran the same trial, before it counts as failed
 STATES = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
 
 
 def begin(folder: Path, facts: dict[str, Any], trials: int | None, usual: int) -> int:
-    """Make a folder that of a search, or go on with the one that it has.
+    """Create the study of a folder, or update the existing one, and return the number of trials wanted.
 
     Arguments:
-        folder: the folder, in which nobody else may be at work.
-        facts: what the search is begun with.
-        trials: how many trials are wanted; as many as before unless told.
-        usual: how many if nobody has told ever.
-
-    Returns:
-        How many are wanted.
+        folder: the folder, locked by the caller.
+        facts: what must not change when the search is resumed.
+        trials: the number of trials; default: the stored one.
+        usual: the number if none is stored.
     """
-    _mend(folder)
+    _repair(folder)
     study = optuna.create_study(study_name=NAME, storage=_storage(folder), load_if_exists=True)
     wanted: int = trials or study.user_attrs.get("trials", usual)
     for key, value in ((NAME, facts), ("trials", wanted)):
@@ -67,45 +63,42 @@ def begin(folder: Path, facts: dict[str, Any], trials: int | None, usual: int) -
 
 
 def open_study(folder: Path) -> optuna.Study:
-    """The study of a search that was begun."""
+    """The existing study of a folder."""
     return optuna.load_study(study_name=NAME, storage=_storage(folder))
 
 
 def stored_facts(folder: Path) -> dict[str, Any] | None:
-    """What the search in a folder was begun with; None if there is none. It is from a file, and not believed."""
+    """The facts stored with the search in a folder, validated; None if there is none."""
     log = folder / LOG
     if not log.is_file() or log.stat().st_size == 0:
         return None
     _check_lines(log)
     names = optuna.get_all_study_names(_storage(folder))
     if names != [NAME]:
-        if not names and b"\n" not in log.read_bytes():  # not even a line was written
+        if not names and b"\n" not in log.read_bytes():  # not one line was written
             return None
-        raise ModelError(f"{log} is damaged, or not of made: choose another folder.")
+        raise ModelError(f"{log} is damaged, or not of a search: choose another folder.")
     facts = open_study(folder).user_attrs.get(NAME)
     kinds = {"rows": str, "space": dict, "fixed": dict, "seed": int}
     sound = isinstance(facts, dict) and all(isinstance(facts.get(key), kind) for key, kind in kinds.items())
     if facts is not None and not sound:
-        raise ModelError(f"{log} is damaged, or not of made: choose another folder.")
+        raise ModelError(f"{log} is damaged, or not of a search: choose another folder.")
     return facts
 
 
 def recover(folder: Path, *, stopped: bool) -> optuna.Study:
-    """Put the trials of processes that are no more back into the queue.
+    """Enqueue the trials of dead processes again, and return the study.
 
     Arguments:
-        folder: the folder, in which nobody else may be at work.
-        stopped: whether it was the person who ended them, which is not held against their parameters.
-
-    Returns:
-        The study.
+        folder: the folder, locked by the caller.
+        stopped: whether the user ended the processes, which does not count as a death of the trial.
     """
-    _mend(folder)
+    _repair(folder)
     study = open_study(folder)
     for each in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         number, deaths = each.user_attrs.get(NUMBER), each.user_attrs.get(DEATHS, 0) + (not stopped)
-        # Without a number training had not begun: the next trial gets the number. If there is a later try, this was
-        # put back before, and the process that did so died before the next line.
+        # Without a number, training had not started: the next trial gets the number. If there is a later try, this one
+        # was enqueued before by a process that died before the next line.
         if number is not None and deaths < MOST_DEATHS and last_tries(study)[number].number == each.number:
             study.enqueue_trial(each.params, user_attrs={NUMBER: number, DEATHS: deaths})
         study.tell(each.number, state=TrialState.FAIL)
@@ -113,7 +106,7 @@ def recover(folder: Path, *, stopped: bool) -> optuna.Study:
 
 
 def last_tries(study: optuna.Study) -> dict[int, FrozenTrial]:
-    """Each trial by our number, as it was tried last."""
+    """The last try of each trial, by our number."""
     tries = study.get_trials(deepcopy=False)
     return {each.user_attrs[NUMBER]: each for each in tries if NUMBER in each.user_attrs}
 
@@ -124,7 +117,7 @@ def next_number(study: optuna.Study) -> int:
 
 
 def count_finished(study: optuna.Study) -> int:
-    """How many trials need not be tried any more."""
+    """The number of finished trials."""
     return sum(each.state.is_finished() for each in last_tries(study).values())
 
 
@@ -136,7 +129,7 @@ def trials_of(study: optuna.Study) -> list[Trial]:
 def trial_of(each: FrozenTrial) -> Trial:
     """A trial, from its last try."""
     facts, died = each.user_attrs, each.state is TrialState.FAIL
-    reason = "every process that tried it was killed." if died else facts.get("reason")
+    reason = "every process that ran it was killed." if died else facts.get("reason")
     return Trial(
         number=facts[NUMBER],
         params=estimator_values(each.params or each.system_attrs.get("fixed_params", {})),
@@ -150,7 +143,7 @@ def trial_of(each: FrozenTrial) -> Trial:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Let optuna say nothing but warnings, and not that something here is experimental in one of its versions."""
+    """Silence optuna, except for warnings other than those about experimental features."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -166,11 +159,11 @@ def _storage(folder: Path) -> optuna.storages.JournalStorage:
     try:
         return optuna.storages.JournalStorage(JournalFileBackend(file, lock_obj=JournalFileOpenLock(file)))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
-        raise ModelError(f"{folder / LOG} is damaged, or not of made: choose another folder.") from None
+        raise ModelError(f"{folder / LOG} is damaged, or not of a search: choose another folder.") from None
 
 
 def _check_lines(log: Path) -> None:
-    """Refuse what optuna would take for half a line of its own, and would write after; half a line is mended."""
+    """Refuse a damaged journal, to which optuna would append; an incomplete last line is repaired later."""
     start = b'{"op_code":'
     for line in log.read_bytes().splitlines(keepends=True):
         sound = line.startswith(start[: len(line)])
@@ -180,13 +173,13 @@ def _check_lines(log: Path) -> None:
             except ValueError:
                 sound = False
         if not sound:
-            raise ModelError(f"{log} is damaged, or not of made: choose another folder.")
+            raise ModelError(f"{log} is damaged, or not of a search: choose another folder.")
 
 
-def _mend(folder: Path) -> None:
-    """Remove what a process that was killed in the middle of a line left: half a line, and the lock of the journal."""
+def _repair(folder: Path) -> None:
+    """Remove what a killed process may leave behind: an incomplete last line, and the lock of the journal."""
     for file in folder.glob(f"{LOG}.lock*"):
-        if file.is_file() and file.stat().st_size == 0:  # as the journal's own are, under whatever name
+        if file.is_file() and file.stat().st_size == 0:  # as the locks of the journal are, whatever their names
             file.unlink(missing_ok=True)
     log = folder / LOG
     if log.exists() and not (text := log.read_bytes()).endswith(b"\n"):

@@ -45,7 +45,7 @@ def masks(
         rows = datasets.load(data)
         points = figure_masks.make(search, rows, masks=counts, batches=sizes, units=units, epochs=epochs)
     # Points of other commands belong to the same picture if the network is the same.
-    every = [each for each in search.record.rows() if each["dataset"] == data and each["config"] is not None]
-    figure_masks.draw([each for each in every if each["config"]["hidden_sizes"] == [units]], picture)
+    every = [each for each in search.results.rows() if each["dataset"] == data and each["config"] is not None]
+    figure_masks.plot([each for each in every if each["config"]["hidden_sizes"] == [units]], picture)
     note(f"The picture is {picture}.", quiet or as_json)
     print_results(points, as_json)

@@ -66,7 +66,7 @@ def network(
     """
     from made.network.connectivity import Connectivities
     from made.paper import figure_network
-    from made.paper.record import Record
+    from made.paper.results_file import ResultsFile
 
     if columns is None:
         for option, value in (("--hidden-sizes", hidden_sizes), ("--mask", mask)):
@@ -85,11 +85,11 @@ def network(
     writable(results, "--results")
     picture, start = picture_path(out, results, "network"), time.perf_counter()
     try:
-        figure_network.draw(drawn, picture, names=called, direct=direct)
+        figure_network.plot(drawn, picture, names=called, direct=direct)
     except ValueError as error:
         raise usage(str(error).replace("'names'", "'--names'")) from None
     config = {"ordering": drawn.ordering.tolist(), "hidden": [degrees.tolist() for degrees in drawn.hidden]}
-    result = Record(results / "network.json").put(
+    result = ResultsFile(results / "network.json").put(
         {
             "row": "figure network",
             "masks": 1,

@@ -44,11 +44,11 @@ def samples(
     from made.estimator import MADE
     from made.io import datasets
     from made.paper import figure_samples
-    from made.paper.record import Record
+    from made.paper.results_file import ResultsFile
     from made.queries.sampling import sample
 
     writable(results, "--results")
-    picture, record = picture_path(out, results, "samples"), Record(results / "samples.json")
+    picture, record = picture_path(out, results, "samples"), ResultsFile(results / "samples.json")
     image = datasets.NAMES[data].image if data in datasets.NAMES else None
     if image is None:
         raise usage(f"'--data': {data} is no set of images: choose one, such as binarized_mnist.")
@@ -66,7 +66,7 @@ def samples(
     neighbours = rows.train[figure_samples.nearest(drawn, rows.train)]
     differing = (drawn != neighbours).sum(axis=1)
     of_test = (rows.test != rows.train[figure_samples.nearest(rows.test, rows.train)]).sum(axis=1)
-    figure_samples.draw(drawn, neighbours, image, picture, per_row=PER_ROW)
+    figure_samples.plot(drawn, neighbours, image, picture, per_row=PER_ROW)
     scores = fitted.model_.config.scores
     result = record.put(
         {
@@ -97,16 +97,16 @@ def samples(
 
 def _best(results: Path, runs: Path, data: str) -> Path:
     """The folder of the best model of Table 6, by its validation rows."""
-    from made.paper.record import Record
-    from made.paper.search import folder_of
+    from made.paper.grid_search import run_folder
+    from made.paper.results_file import ResultsFile
     from made.paper.table_mnist import ROWS as KNOWN
 
     path = results / "mnist.json"
-    known = [each for each in Record(path).rows() if each.get("dataset") == data and each.get("row") in KNOWN]
+    known = [each for each in ResultsFile(path).rows() if each.get("dataset") == data and each.get("row") in KNOWN]
     known = [each for each in known if each.get("config") and each.get("valid_nll") is not None]
     if not known:
         raise usage(
             f"'--model': {path} names no model of {data}: make one (made paper table mnist), or name its folder."
         )
     best = min(known, key=lambda each: float(each["valid_nll"]))
-    return folder_of(runs, data, best["config"]["name"], best["seed"])
+    return run_folder(runs, data, best["config"]["name"], best["seed"])

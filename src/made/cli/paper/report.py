@@ -29,11 +29,11 @@ def report(
     """Write docs/results.md: the paper's numbers beside ours, from the JSON of the results."""
     from made.errors import DataError
     from made.io.atomic import atomic
-    from made.paper import report as page
+    from made.paper.results_page import results_page
 
     if not results.is_dir():
         raise fail(f"'--results': there is no folder {results}; the tables and figures of `made paper` make it.", 3)
-    text = page.report(results, Path(os.path.relpath(results, out.parent)).as_posix())
+    text = results_page(results, Path(os.path.relpath(results, out.parent)).as_posix())
     try:
         same = out.is_file() and out.read_bytes() == text.encode()
         if check and not same:

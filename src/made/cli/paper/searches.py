@@ -16,7 +16,7 @@ from made.cli.signals import signal_of
 from made.errors import Interrupted
 
 if TYPE_CHECKING:
-    from made.paper.search import Search
+    from made.paper.grid_search import GridSearch
 
 __all__ = ["chosen_rows", "print_results", "search_for", "typed", "writable"]
 
@@ -39,16 +39,16 @@ def writable(folder: Path, option: str) -> None:
 @contextmanager
 def search_for(
     name: str, results: Path, runs: Path, budget: str, seed: int, as_json: bool, quiet: bool
-) -> Iterator[Search]:
+) -> Iterator[GridSearch]:
     """What trains and writes down; stopped, it says how to go on."""
-    from made.paper.record import Record
-    from made.paper.search import Search
+    from made.paper.grid_search import GridSearch
+    from made.paper.results_file import ResultsFile
 
     writable(results, "--results")
     writable(runs, "--runs")
     try:
-        yield Search(
-            Record(results / f"{name}.json"),
+        yield GridSearch(
+            ResultsFile(results / f"{name}.json"),
             runs,
             command=typed(),
             seed=seed,

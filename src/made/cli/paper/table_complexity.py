@@ -27,13 +27,14 @@ def complexity(
     quiet: QUIET = False,
 ) -> None:
     """Table 1: how the time of an exact NLL grows with columns, units, layers and masks, measured on this machine."""
-    from made.paper.record import Record
-    from made.paper.table_complexity import machine, markdown, measure
+    from made.paper.provenance import machine_info
+    from made.paper.results_file import ResultsFile
+    from made.paper.table_complexity import markdown, measure
 
     writable(results, "--results")
-    record = Record(results / "complexity.json")
+    record = ResultsFile(results / "complexity.json")
     there, budget = record.rows(), "quick" if quick else "full"
-    facts = {"budget": budget, "command": typed(), "machine": machine()}
+    facts = {"budget": budget, "command": typed(), "machine": machine_info()}
     kept = not quick or all(each.get("budget") == "quick" for each in there)
     if not kept:
         note(f"Note: {record.path} has a full measurement, which a quick one does not replace.", quiet)

@@ -43,10 +43,10 @@ def mnist(
 ) -> None:
     """Table 6: binarized MNIST. Rows: MADE 1hl (1 mask), MADE 2hl (1 mask), the same with 32 masks, ours, any-order."""
     from made.io import datasets
-    from made.paper import ours, table_mnist
+    from made.paper import own_models, table_mnist
 
-    rows = chosen_rows(row, (*table_mnist.ROWS, *ours.ROWS))
-    if (width or epochs or rate) and not set(rows) - set(ours.ROWS):
+    rows = chosen_rows(row, (*table_mnist.ROWS, *own_models.ROWS))
+    if (width or epochs or rate) and not set(rows) - set(own_models.ROWS):
         raise usage("'--width', '--epochs' and '--rate' are for the paper's rows; those of ours are chosen.")
     rates = tuple(dict.fromkeys(rate or ()))  # one that is named twice is tried once
     if not all(0 < each < math.inf for each in rates):
@@ -55,5 +55,5 @@ def mnist(
         data = datasets.load(table_mnist.SET)
         paper = tuple(each for each in rows if each in table_mnist.ROWS)
         made = table_mnist.make(search, data, paper, width, epochs, rates)
-        made += ours.make(search, data, tuple(each for each in rows if each in ours.ROWS))
+        made += own_models.make(search, data, tuple(each for each in rows if each in own_models.ROWS))
     print_results(made, as_json)

@@ -31,10 +31,10 @@ def uci(
 ) -> None:
     """Table 4: the binary UCI sets. Rows: MADE, MADE mask sampling, ours, any-order."""
     from made.io import datasets
-    from made.paper import ours, published, table_uci
+    from made.paper import own_models, published, table_uci
 
     chosen = data or [name for name in published.UCI_SETS if name not in published.ABSENT]
-    rows = chosen_rows(row, (*table_uci.ROWS, *ours.ROWS))
+    rows = chosen_rows(row, (*table_uci.ROWS, *own_models.ROWS))
     for name in chosen:  # all, before training on the first
         if datasets.where(name) is None and name in published.ABSENT:
             raise usage(f"'--data': there is no {name}: {published.ABSENT[name]}.")
@@ -43,5 +43,5 @@ def uci(
         for name in chosen:
             rows_of_set = datasets.load(name)
             made += table_uci.make(search, rows_of_set, tuple(each for each in rows if each in table_uci.ROWS))
-            made += ours.make(search, rows_of_set, tuple(each for each in rows if each in ours.ROWS))
+            made += own_models.make(search, rows_of_set, tuple(each for each in rows if each in own_models.ROWS))
     print_results(made, as_json)

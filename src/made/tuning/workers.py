@@ -1,4 +1,4 @@
-"""The work: one trial after the other, in this process or in several."""
+"""Running trials, in this process or in several."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from made.tuning.result import Trial
 from made.tuning.space import Space, estimator_values
 from made.tuning.study import NUMBER, last_tries, next_number, open_study, quiet, trial_of
 
-__all__ = ["Job", "work_alone", "work_together"]
+__all__ = ["Job", "run_parallel", "run_serial"]
 
-# What is validated after an epoch depends on these: if they are searched, trials cannot be compared before they end.
-UNLIKE = {"segments", "validation_masks", "whole_rows"}
+# The validation NLL after an epoch depends on these: if they are searched, unfinished trials cannot be compared.
+NO_PRUNING = {"segments", "validation_masks", "whole_rows"}
 
 
 @dataclass(frozen=True)
 class Job:
-    """All that it takes to run a trial, in whatever process.
+    """What any process needs to run a trial.
 
     Attributes:
-        folder: where the search is kept.
+        folder: the folder of the search.
         train, valid: the rows.
-        space: what is searched.
-        fixed: the other parameters.
-        seed: the seed of the search, and of every trial.
-        processes: how many work at the same time.
+        space: the search space.
+        fixed: the parameters that are not searched.
+        seed: seed of the search and of every trial.
+        processes: the number of parallel processes.
     """
 
     folder: Path
@@ -61,33 +61,33 @@ class Job:
     processes: int
 
 
-def work_alone(job: Job, trials: int, deadline: float, report: Callable[[Trial], None]) -> None:
-    """Run so many trials here; none is begun after the deadline."""
+def run_serial(job: Job, trials: int, deadline: float, report: Callable[[Trial], None]) -> None:
+    """Run so many trials in this process; none is started after the deadline."""
     study = _study(job)
     for _ in range(trials):
         if time.monotonic() >= deadline:
             return
-        number = _try(job, study, next_number(study))
+        number = _run_trial(job, study, next_number(study))
         report(trial_of(last_tries(study)[number]))
 
 
-def work_together(job: Job, trials: int, deadline: float, report: Callable[[Trial], None]) -> None:
-    """Run so many trials in several processes: each asks for a number, and says when it is done with it.
+def run_parallel(job: Job, trials: int, deadline: float, report: Callable[[Trial], None]) -> None:
+    """Run so many trials in several processes, each of which requests a number and reports when it is done.
 
-    The trial of a process that dies is left as it is, to be recovered.
+    The trial of a process that dies is left for :func:`made.tuning.study.recover`.
     """
     study = open_study(job.folder)
-    # On Linux one process imports what it takes, and the others are copies of it, made before it computes anything.
+    # On Linux one server process imports everything, and workers are forked from it before it computes anything.
     context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-    context.set_forkserver_preload([__name__, "torch._dynamo"])  # the latter, optimisers import when they are made
+    context.set_forkserver_preload([__name__, "torch._dynamo"])  # optimisers import the latter lazily
     workers: dict[Connection, BaseProcess] = {}
     given: dict[Connection, int] = {}
     numbers, spare, left = count(next_number(study)), list[int](), trials
 
     def start() -> None:
         here, there = context.Pipe()
-        process = context.Process(target=_work, args=(there, job), daemon=True)
-        with _deaf():
+        process = context.Process(target=_run_worker, args=(there, job), daemon=True)
+        with _ignore_interrupt():
             process.start()
         there.close()
         workers[here] = process
@@ -95,7 +95,7 @@ def work_together(job: Job, trials: int, deadline: float, report: Callable[[Tria
     try:
         for _ in range(min(job.processes, trials)):
             start()
-        lively = False  # whether a trial was finished since a process died: if not, the next one might die as well
+        progress = False  # whether a trial finished since the last death: if not, a new process might die as well
         while workers:
             for connection in wait(list(workers)):
                 assert isinstance(connection, Connection)
@@ -103,22 +103,22 @@ def work_together(job: Job, trials: int, deadline: float, report: Callable[[Tria
                     said = connection.recv()
                 except (EOFError, ConnectionError):
                     workers.pop(connection).join()
-                    if lively and left:
+                    if progress and left:
                         start()
-                        lively = False
+                        progress = False
                     continue
                 if isinstance(said, Exception):
                     raise said
                 if said is not None:
-                    lively = True
+                    progress = True
                     report(trial_of(last_tries(study)[said]))
-                    if said != given[connection]:  # it was one that is tried again
+                    if said != given[connection]:  # it was a retry
                         spare.append(given[connection])
                 number = None
                 if left and time.monotonic() < deadline:
                     number = given[connection] = spare.pop(0) if spare else next(numbers)
                     left -= 1
-                with suppress(ConnectionError):  # if it has just died, that is heard in the next turn
+                with suppress(ConnectionError):  # its death is noticed in the next iteration
                     connection.send(number)
                 if number is None:
                     workers.pop(connection).join()
@@ -133,8 +133,8 @@ def work_together(job: Job, trials: int, deadline: float, report: Callable[[Tria
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Processes that are started here do not hear Ctrl-C: the one that started them does, and ends them."""
+def _ignore_interrupt() -> Iterator[None]:
+    """Let processes that are started here ignore Ctrl-C: their parent handles it and ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -145,11 +145,11 @@ def _deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _work(connection: Connection, job: Job) -> None:
-    """What one of several processes does: trial after trial, until it gets no number."""
+def _run_worker(connection: Connection, job: Job) -> None:
+    """A worker process: runs trials until it gets no number."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_die_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_with, args=(parent.sentinel,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     try:
@@ -160,36 +160,36 @@ def _work(connection: Connection, job: Job) -> None:
                 number = connection.recv()
                 if number is None:
                     return
-                done = _try(job, study, number)
+                done = _run_trial(job, study, number)
     except Exception as error:
         error.add_note(traceback.format_exc())
         connection.send(error)
 
 
-def _die_with(sentinel: int) -> None:
-    """End this process with the one that started it, even if that was killed."""
+def _exit_with(sentinel: int) -> None:
+    """End this process with its parent, even if that was killed."""
     wait([sentinel])
     os._exit(1)
 
 
 def _study(job: Job) -> optuna.Study:
-    """The study, with the rule by which a trial is given up."""
+    """The study, with its pruner."""
     study = open_study(job.folder)
-    if job.space.keys() & UNLIKE:
+    if job.space.keys() & NO_PRUNING:
         study.pruner = optuna.pruners.NopPruner()
         return study
     epochs = job.space.get("max_epochs", job.fixed.get("max_epochs", defaults()["max_epochs"]))
     most = max(epochs) if isinstance(epochs, list) else epochs["high"] if isinstance(epochs, dict) else epochs
-    # The median rule: a trial ends if its best NLL so far is above the median of what completed trials had at the same
-    # epoch. Hyperband and successive halving share out a number of epochs that they have to know, but here patience
-    # ends a trial; and they soon give up slow starters (much dropout, a low learning rate), often the best in the end.
+    # The median rule: a trial is pruned if its best NLL is above the median of completed trials at the same epoch.
+    # Hyperband and successive halving distribute a known number of epochs, but here early stopping ends a trial; and
+    # they prune slow starters (high dropout, low learning rate), which are often the best in the end.
     study.pruner = optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=min(10, most // 10), n_min_trials=3)
     return study
 
 
-def _try(job: Job, study: optuna.Study, number: int) -> int:
-    """Run a trial: one that is to be tried again, if there is any, or a new one of this number; and give its number."""
-    # Nothing is kept of the sampler from trial to trial, so that nothing is lost when a search is stopped.
+def _run_trial(job: Job, study: optuna.Study, number: int) -> int:
+    """Run a waiting retry, or else a new trial with this number; and return the number."""
+    # A new sampler for each trial has no state that an interruption could lose.
     word = int(np.random.Philox(key=job.seed, counter=[0, 0, number, 5]).random_raw()) >> 32
     study.sampler = optuna.samplers.TPESampler(seed=word, multivariate=True, constant_liar=job.processes > 1)
     trial = study.ask({name: _distribution(name, entry) for name, entry in job.space.items()})
@@ -215,9 +215,9 @@ def _try(job: Job, study: optuna.Study, number: int) -> int:
     except optuna.TrialPruned:
         pass
     except DataError:
-        raise  # the rows would be refused by all others as well
+        raise  # every other trial would refuse these rows, too
     except (Diverged, ValueError, MemoryError, RuntimeError) as error:
-        # A value that is refused is one that does not go with the others: each alone was found right.
+        # Each value alone was validated before: this is a combination that the estimator refuses.
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise
         reason = str(error) or "there is not enough memory."

@@ -1,4 +1,4 @@
-"""`docs/results.md`: the paper's numbers beside ours, from the results' JSON and nothing else."""
+"""`docs/results.md`: the paper's numbers beside ours, generated from the JSON of the results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from made.baselines.protocol import SIGNS
 from made.errors import DataError
 from made.paper import published
-from made.paper.record import FIELDS, Record
+from made.paper.results_file import FIELDS, ResultsFile
 
-__all__ = ["NAMES", "report"]
+__all__ = ["NAMES", "describe_orderings", "results_page"]
 
 Row = Mapping[str, Any]
 
-# The results by the names of their files, and the command that makes each.
+# The files of the results, and the command that produces each.
 NAMES = {
     "uci": "made paper table uci",
     "mnist": "made paper table mnist",
@@ -32,17 +32,17 @@ MNIST_SET, WIDTH = "binarized_mnist", 8000
 
 HEAD = """# Results
 
-Made from the JSON in `results` by `made paper report`, with the paper's numbers beside ours; a test fails when they
-differ. NLL is the mean negative log-likelihood of test rows, in nats: lower is better. After ± is half of the 95 %
-interval of that mean. Of the configurations that were tried, validation rows choose; test rows are asked about once."""
+Generated from the JSON in `results` by `made paper report`, with the paper's numbers beside ours; a test checks that it
+is up to date. NLL is the mean negative log-likelihood of the test rows in nats: lower is better. ± is half of its 95 %
+confidence interval. Configurations are selected by validation rows; test rows are evaluated once."""
 
 
-def report(results: Path, link: str = "../results") -> str:
+def results_page(results: Path, link: str = "../results") -> str:
     """The page, as Markdown.
 
     Arguments:
-        results: the folder of the JSON and the pictures.
-        link: the same folder, as a link on the page names it.
+        results: the folder of the JSON and the figures.
+        link: the path of this folder in links of the page.
     """
     rows = {name: _rows(results / f"{name}.json") for name in NAMES}
     for row in rows["baselines"]:
@@ -59,27 +59,27 @@ def report(results: Path, link: str = "../results") -> str:
     ]
     page = [HEAD]
     if not rows["baselines"]:
-        page.append(f"Other systems are not measured here yet: `{NAMES['baselines']}` does it.")
+        page.append(f"Other systems are not measured yet: run `{NAMES['baselines']}`.")
     for title, name, write in sections:
         page.append(f"## {title}")
-        page.append(write(rows[name]) if rows[name] else f"Not measured yet: `{NAMES[name]}` does it.")
+        page.append(write(rows[name]) if rows[name] else f"Not measured yet: run `{NAMES[name]}`.")
         if name in pictures and rows[name]:
             page.append(f"![{title}]({pictures[name]})")
     page.append("## Figure 1: the masks of a connectivity")
     picture = f"![Figure 1]({pictures['network']})" if "network" in pictures else ""
-    page.append(picture or f"Not drawn yet: `{NAMES['network']}` does it.")
+    page.append(picture or f"Not plotted yet: run `{NAMES['network']}`.")
     return "\n\n".join(page) + "\n"
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    """The results of a file, those of the tables only once test rows were asked about."""
-    rows = Record(path).rows()
+    """The results of a file; those of the tables only if they have a test NLL."""
+    rows = ResultsFile(path).rows()
     if path.stem not in ("uci", "mnist", "baselines", "masks"):
         return rows
     done = [row for row in rows if row["test_nll"] is not None]
     for row in done:
         if missing := [field for field in FIELDS if row[field] is None]:
-            raise DataError(f"{path} has a result without {missing[0]!r}: make it again, or remove it.")
+            raise DataError(f"{path} has a result without {missing[0]!r}: reproduce it, or remove it.")
     return done
 
 
@@ -87,16 +87,14 @@ def _table_4(rows: Sequence[Row]) -> str:
     sets = published.UCI_SETS
     here = {(row["dataset"], row["row"]): row for row in rows}
     lines: list[tuple[str, str, list[tuple[float, str] | None]]] = []
-    notes = [
-        "The best of each column is bold; ≈ is an estimate, ≤ an upper bound, both with their error in the interval."
-    ]
+    notes = ["The best of each column is bold; ≈ is an estimate, ≤ an upper bound; the interval includes their error."]
     for model, numbers in published.UCI.items():
         cells: list[tuple[float, str] | None] = []
-        for name, nll, interval in zip(sets, numbers, published.INTERVALS.get(model, [None] * len(sets)), strict=True):
-            same = interval is not None and interval[0] == nll
-            cells.append((nll, f"{nll:.2f} ± {interval[1]:.2f}" if interval and same else f"{nll:.2f}"))
-            if interval and not same:
-                other = f"{interval[0]:.2f} ± {interval[1]:.2f}"
+        for name, nll, half in zip(sets, numbers, published.INTERVALS.get(model, [None] * len(sets)), strict=True):
+            supplement = published.SUPPLEMENT.get((model, name))
+            cells.append((nll, f"{nll:.2f} ± {half:.2f}" if half and supplement is None else f"{nll:.2f}"))
+            if supplement is not None:
+                other = f"{supplement:.2f} ± {half:.2f}"
                 notes.append(f"The paper's supplement has {other} for {model} on {name}, its Table 4 {nll:.2f}.")
         lines.append((model, "paper", cells))
     models = [*(model for model in BASELINES if any(row == model for _, row in here)), *OURS]
@@ -152,36 +150,36 @@ def _table_6(rows: Sequence[Row]) -> str:
 
 
 def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
-    """What it costs to be asked anything."""
+    """The cost of any-order models."""
     if not sets:
         return []
     body = []
     for name, ours, other in sets:
         least, most = ours["test_nll"], other["test_nll"]
-        gap = f"{100 * (most / least - 1):+.2f} %"
-        body.append([name, f"{least:.2f}", f"{most:.2f}", gap, _orderings(other["config"].get("parameters", {}))])
+        gap, orderings = f"{100 * (most / least - 1):+.2f} %", describe_orderings(other["config"].get("parameters", {}))
+        body.append([name, f"{least:.2f}", f"{most:.2f}", gap, orderings])
     return [
-        "The gap between the any-order model, which can be asked anything, and ours, in percent of the NLL of ours. "
-        "Whole rows were judged in these orderings. For the natural one a share of training was (`whole_rows`), for a "
-        "walk over the image all but a share (`any_order`).",
+        "The gap between the any-order model, which can condition on any columns, and ours, in percent of the NLL of "
+        "ours, and the orderings in which whole rows were scored. A share of the updates used the natural one "
+        "(`whole_rows`); all but a share used the scan of the image (`any_order`).",
         _markdown(("set", "ours", "any-order", "gap", "orderings"), body, right=(1, 2, 3)),
     ]
 
 
-def _orderings(parameters: Mapping[str, Any]) -> str:
-    """The orderings in which an any-order model judges whole rows."""
+def describe_orderings(parameters: Mapping[str, Any]) -> str:
+    """The orderings in which an any-order model scores whole rows."""
     count = parameters.get("evaluation_masks", parameters.get("orderings", 1 if "hidden_size" in parameters else None))
     if count is None:
         return ""
     if parameters.get("ordering") == "walk":
-        return "a walk over the image" if count == 1 else f"{count} walks over the image"
+        return "a scan of the image" if count == 1 else f"{count} scans of the image"
     natural = parameters.get("ordering") == "natural"
     random = "a random one" if count - natural == 1 else f"{count - natural} random ones"
     return ", ".join([*["the natural one"] * natural, *[random] * (count > natural)])
 
 
 def _details(rows: Sequence[Row], name: str) -> list[str]:
-    """How each number was made."""
+    """How each number was produced."""
     if not rows:
         return []
     body = []
@@ -193,9 +191,8 @@ def _details(rows: Sequence[Row], name: str) -> list[str]:
         body.append([row["dataset"], row["row"], *words, *facts, row["commit"] or "", command])
     head = ("set", "row", "configuration", "budget", "tried", "masks", "valid NLL", "test NLL", "epochs", "seconds")
     return [
-        f"How our numbers were made; all parameters are in `results/{name}.json`, those of the "
-        "other systems in `results/baselines.json`. Epochs and seconds are those of the "
-        "chosen configuration, of all networks if it is several.",
+        f"How our numbers were produced; all parameters are in `results/{name}.json`, those of the other systems in "
+        "`results/baselines.json`. Epochs and seconds are those of the selected configuration, summed over networks.",
         _markdown((*head, "seed", "commit", "command"), body, right=range(4, 11)),
     ]
 
@@ -239,19 +236,19 @@ def _figure_2(rows: Sequence[Row]) -> str:
         epochs = sorted({row["epochs"] for row in some.values()})
         between = f"{epochs[0]} to {epochs[-1]}" if len(epochs) > 1 else f"{epochs[0]}"
         parts += [
-            f"{dataset}, one hidden layer of {units} units, at most {_and(sorted(most))} epochs ({between} were made); "
-            "only the number of masks and the size of batches differ.",
+            f"{dataset}, one hidden layer of {units} units, at most {_and(sorted(most))} epochs ({between} were run); "
+            "only the number of masks and the batch size differ.",
             _markdown(("masks", *(f"batches of {each}" for each in batches)), body, right=range(len(batches) + 1)),
         ]
-    parts.append("The paper shows this as a picture, without numbers; in its text, one layer is best at about 8 masks.")
+    parts.append("The paper plots this without numbers; according to its text, one layer is best at about 8 masks.")
     return "\n\n".join(parts)
 
 
 def _figure_3(rows: Sequence[Row]) -> str:
     return "\n\n".join(
         f"{row['samples']} samples of `{row['config']['name']}` ({row['dataset']}, seed {row['seed']}), each row "
-        f"of ten by a mask of its own, beside the training rows that are nearest to them. On average they differ in "
-        f"{row['nearest']:.1f} columns from these, and test rows in {row['nearest_of_test']:.1f} from theirs; "
+        f"of ten with its own mask, beside their nearest training rows, from which they differ in "
+        f"{row['nearest']:.1f} columns on average; test rows differ in {row['nearest_of_test']:.1f} from theirs; "
         f"{row['copies'] or 'none'} of the samples {'is a copy' if row['copies'] == 1 else 'are copies'}."
         for row in rows
     )
@@ -272,7 +269,7 @@ def _table_1(rows: Sequence[Row]) -> str:
         }
     ).rstrip()
     if rows[0].get("budget") == "quick":
-        text += f"\n\nThese networks were tiny (--quick), and the times say nothing: `{NAMES['complexity']}` measures."
+        text += f"\n\nThese networks were tiny (--quick) and the times are meaningless: run `{NAMES['complexity']}`."
     return text
 
 
@@ -282,7 +279,7 @@ def _nll(row: Row) -> str:
 
 
 def _parameters(row: Row) -> dict[str, Any]:
-    """The estimator's parameters, of a network or of several of one recipe."""
+    """The estimator's parameters, of one network or of an ensemble."""
     config: dict[str, Any] = row["config"]
     parameters: dict[str, Any] = config.get("parameters", config)
     return parameters
@@ -308,9 +305,9 @@ def _claims(rows: Sequence[Row]) -> str:
         body.append([row["row"], row["paper"], f"{first}, {second}", ratio, times])
     head = ("work", "the paper, on a GPU", "compared", "times as fast", "seconds")
     said = (
-        "784 columns; log p is of 1000 rows, a step of 100, of which an epoch has 500. Times are medians of works "
-        "done in turn in one process, with quartiles in brackets: how many times as fast the first is as the second. "
-        "[baselines.md](baselines.md#the-papers-claims-of-speed) says why some claims do not hold here."
+        "784 columns; log p of 1000 rows; a step of 100 rows, 500 of which make an epoch. Times are medians of "
+        "interleaved runs in one process, with quartiles in brackets: how many times as fast the first is as the "
+        "second. [baselines.md](baselines.md#the-papers-claims-of-speed) explains why some claims do not hold here."
     )
     return "\n\n".join([_markdown(head, body, right=(3,)), said])
 

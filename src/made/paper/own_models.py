@@ -1,16 +1,14 @@
-"""The rows "ours" and "any-order": one recipe in the framework of masked networks, with exact likelihoods.
+"""The rows "ours" and "any-order" of the tables: our own best models, with exact likelihoods.
 
-What it adds to the paper's: columns that exclude each other are one column (:mod:`onehot`); hidden layers are
-joined by residual connections; output biases begin where independent columns have them; dropout of units and of inputs;
-AdamW whose rate falls to zero along a cosine; averaged weights; and a committee, the mean of the probabilities of
-networks that differ in their seed, and so in their orderings, masks and initial weights.
+They add to the paper's MADE: one column for each group of mutually exclusive ones (:mod:`made.columns.onehot`),
+residual connections, output biases initialised to independent columns, dropout of units and inputs, AdamW with a cosine
+schedule, averaged weights, and ensembles over seeds (:mod:`made.paper.seed_ensemble`).
 
-There are three recipes: one for a list of masks; one for unlimited masks in as many segments as there are columns,
-whose models can be asked anything; and one for tied networks, which have a unit at every degree with the same weights
-(:mod:`made.baselines.tied`), in some orderings or in any. The row "any-order" is one model that can be asked anything
-(two on MNIST), the row "ours" a committee of whichever recipe validation rows prefer. What a recipe leaves free is
-chosen by validation rows, too: `--grid full` searches for it (:mod:`made.tuning`; not for tied networks), and
-`--grid evening` takes what was found, which is below.
+There are three recipes: ``"fixed"`` for a list of masks; ``"any-order"`` for unlimited masks with as many segments as
+columns, which can condition on any columns; and ``"tied"`` for tied networks (:mod:`made.baselines.tied`), in some
+orderings or in any. The row "any-order" is one any-order model (two on MNIST), the row "ours" an ensemble of the recipe
+with the best validation likelihood. The other parameters are selected by validation rows, too: `--grid full` searches
+(:mod:`made.tuning`; not for tied networks), `--grid evening` uses the parameters found before, which are below.
 """
 
 from __future__ import annotations
@@ -27,18 +25,17 @@ from numpy.typing import NDArray
 from made.columns.onehot import Exclusive
 from made.estimator import MADE
 from made.io.datasets import Dataset
-from made.paper.committee import Committee, Masked, Member, Tied, coded, mean
-from made.paper.search import Search, plain
+from made.paper.grid_search import GridSearch, as_json
+from made.paper.seed_ensemble import EstimatorMember, Member, SeedEnsemble, TiedMember, encode_groups, log_mean_prob
 from made.parameters import PLAIN
 
 __all__ = ["ROWS", "make"]
 
 ROWS = ("ours", "any-order")
-TRIALS = 60  # of a search, for each recipe
-MEMBERS = 8  # of a committee after a search
+TRIALS = 60  # of the search of each recipe
+MEMBERS = 8  # of an ensemble after a search
 
-# Parameters of the estimator, by the name of the recipe: one mask or a list of them, and unlimited masks in as many
-# segments as there are columns.
+# Parameters of the estimator, by recipe.
 COMMON: dict[str, Any] = {
     "residual": True,
     "bias": "independent",
@@ -61,10 +58,10 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 
-# Parameters of a tied network, which has the training of its own (:class:`made.baselines.tied.TiedMADE`).
+# Parameters of made.baselines.tied.TiedMADE.
 TIED: dict[str, Any] = {"activation": "relu", "ordering": "random"}
 
-# What is searched, of a recipe what it leaves free.
+# The search space; a recipe leaves out what it fixes.
 SPACE: dict[str, Any] = {
     "hidden_sizes": ["250", "500", "500,500", "1000,1000"],
     "activation": ["relu", "sigmoid", "silu"],
@@ -85,7 +82,7 @@ NOT_FOR = {"fixed": ("whole_rows",), "any-order": ("masks", "signed")}
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen for a set: a recipe, the size of the committee, and what the recipe leaves free."""
+    """The choice for a dataset: a recipe, the number of ensemble members, and the other parameters."""
 
     recipe: str
     members: int
@@ -93,7 +90,7 @@ class Choice:
 
     @property
     def masks(self) -> int | str:
-        """How many masks, or, which is the same for a tied network, orderings; or that they are unlimited."""
+        """The number of masks, or of orderings of a tied network; or "unlimited"."""
         if self.recipe == "any-order" or self.free.get("any_order"):
             return "unlimited"
         masks: int = self.free.get("masks", self.free.get("orderings", 1))
@@ -108,7 +105,7 @@ class Choice:
         return f"{self.members} networks of {'x'.join(map(str, self.free['hidden_sizes']))} units, {self.masks} masks"
 
     def parameters(self, groups: Exclusive) -> dict[str, Any]:
-        """The parameters of the estimator, or of a tied network."""
+        """All parameters of the estimator, or of a tied network."""
         segments = {"segments": len(groups.sizes)} if self.recipe == "any-order" else {}
         return RECIPES.get(self.recipe, TIED) | segments | self.free
 
@@ -139,13 +136,13 @@ def _tied(hidden_size: int, max_epochs: int, dropout: float, learning_rate: floa
     return free | others
 
 
-# Where columns are binary: inputs are standardised, and columns begin independent.
+# For binary columns: standardised inputs, and outputs that start as independent columns.
 EVEN: dict[str, Any] = {"standardized": True, "initialization": "zero-output"}
 
-# Where the natural ordering is better than others: half of what is learned, and what whole rows are judged by.
+# Where the natural ordering is best: half of the updates use it, and whole rows are scored in it.
 NATURAL: dict[str, Any] = {"ordering": "natural", "whole_rows": 0.5, "evaluation_masks": 1}
 
-# How any-order models of each set are trained; one of them is the row "any-order".
+# Any-order models of each dataset; one of them is the row "any-order".
 ANY_ORDER: dict[str, dict[str, Any]] = {
     "adult": _free((500,), 60, 0.4, evaluation_masks=16),
     "connect4": _free((500, 500), 200, 0.1, patience=200, initialization="zero-output") | NATURAL,
@@ -156,7 +153,7 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
     | {"direct": False},
     "ocr_letters": _free((1000, 1000), 130, 0.25, activation="silu", patience=130) | EVEN | NATURAL,
 }
-# Tied networks: of an image, and of pages that were looked at on the web.
+# Tied networks: of images, and of visits to web pages.
 PIXELS = _tied(1000, 24, 0.5, 2e-3, ordering="walk", moved=0.5, line=28)
 PAGES = _tied(1000, 40, 0.4, 5e-3, activation="sigmoid", orderings=16, standardized=True)
 CHOSEN: dict[str, dict[str, Choice]] = {
@@ -178,8 +175,8 @@ CHOSEN: dict[str, dict[str, Choice]] = {
 }
 
 
-def make(search: Search, data: Dataset, rows: Sequence[str] = ROWS, trials: int = TRIALS) -> list[dict[str, Any]]:
-    """The rows of one set; in an evening, those for which a choice was made."""
+def make(search: GridSearch, data: Dataset, rows: Sequence[str] = ROWS, trials: int = TRIALS) -> list[dict[str, Any]]:
+    """The rows of one dataset; with `--grid evening`, those that have a choice."""
     groups, made = Exclusive.find(data.train), []
     for row in rows:
         if search.budget != "evening":
@@ -187,50 +184,52 @@ def make(search: Search, data: Dataset, rows: Sequence[str] = ROWS, trials: int 
         elif data.name in CHOSEN[row]:
             made.append(_row(search, data, row, groups, CHOSEN[row][data.name]))
         else:
-            search.report(f"{data.name}, {row}: an evening is too short to choose how; the full grid searches.")
+            search.report(f"{data.name}, {row}: no parameters are known for this set; --grid full searches for them.")
     return made
 
 
-def _row(search: Search, data: Dataset, row: str, groups: Exclusive, choice: Choice) -> dict[str, Any]:
+def _row(search: GridSearch, data: Dataset, row: str, groups: Exclusive, choice: Choice) -> dict[str, Any]:
     parameters, members = choice.parameters(groups), choice.members
-    asked = {"recipe": choice.recipe, "members": members, "parameters": plain(parameters)}
+    config = {"recipe": choice.recipe, "members": members, "parameters": as_json(parameters)}
     more = {} if choice.recipe == "tied" else {"groups": len(groups.sizes)}
-    there = search.there(data, row, lambda there: {name: there["config"].get(name) for name in asked} == asked)
-    if there is not None:
-        return there
-    result = search.begun(data, row) | {
+    existing = search.existing(
+        data, row, lambda result: {name: result["config"].get(name) for name in config} == config
+    )
+    if existing is not None:
+        return existing
+    result = search.new_result(data, row) | {
         "masks": choice.masks,
-        "config": {"name": choice.name} | asked | more,
+        "config": {"name": choice.name} | config | more,
     }
-    digest = hashlib.sha256(json.dumps(asked["parameters"], sort_keys=True).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(json.dumps(config["parameters"], sort_keys=True).encode()).hexdigest()[:8]
     folder = search.runs / data.name / f"{choice.recipe}-{digest}"
-    committee: list[Member] = []
+    ensemble: list[Member] = []
     log_valid: list[NDArray[np.float64]] = []
     for seed in range(search.seed, search.seed + members):
         place = folder / f"seed-{seed}"
         if choice.recipe == "tied":
-            committee.append(
-                Tied(parameters, seed, data, place, search.after_epochs(f"{data.name}, {row}, seed {seed}"))
+            ensemble.append(
+                TiedMember(parameters, seed, data, place, search.epoch_reporter(f"{data.name}, {row}, seed {seed}"))
             )
         else:
             model = MADE(**(PLAIN | parameters), columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
-            committee.append(Masked(model, groups, data, place))
-        log_valid.append(committee[-1].log_prob(data.valid))
-        result["tried"].append({"name": f"seed {seed}"} | committee[-1].facts)
-        own, nll = -log_valid[-1].mean(), -mean(log_valid).mean()
+            ensemble.append(EstimatorMember(model, groups, data, place))
+        log_valid.append(ensemble[-1].log_prob(data.valid))
+        result["tried"].append({"name": f"seed {seed}"} | ensemble[-1].facts)
+        own, nll = -log_valid[-1].mean(), -log_mean_prob(log_valid).mean()
         result |= {"valid_nll": float(nll), "epochs": sum(each["epochs"] for each in result["tried"])}
         result["seconds"] = round(sum(each["seconds"] for each in result["tried"]), 3)
-        search.record.put(result)
-        search.report(f"{data.name}, {row}: {len(committee)} networks, valid NLL {nll:.3f} (the last {own:.3f}).")
-    return search.finish(result, data, Committee(committee).log_prob)
+        search.results.put(result)
+        search.report(f"{data.name}, {row}: {len(ensemble)} networks, valid NLL {nll:.3f} (the last {own:.3f}).")
+    return search.finish(result, data, SeedEnsemble(ensemble).log_prob)
 
 
-def _choose(search: Search, data: Dataset, row: str, groups: Exclusive, trials: int) -> Choice:
-    """Search each recipe that a row may have, and take what validation rows find likeliest."""
+def _choose(search: GridSearch, data: Dataset, row: str, groups: Exclusive, trials: int) -> Choice:
+    """Search the parameters of each recipe of a row, and choose the best by validation NLL."""
     from made.tuning import tune
 
     found = []
-    train, valid = coded(groups, data)
+    train, valid = encode_groups(groups, data)
     for recipe in RECIPES if row == "ours" else ("any-order",):
         space = {name: entry for name, entry in SPACE.items() if name not in NOT_FOR[recipe]}
         folder = search.runs / data.name / f"{recipe}-search"

@@ -1,8 +1,7 @@
-"""Networks of one recipe and different seeds, each kept in a folder, and the mean of their probabilities.
+"""Ensembles over seeds: networks of the same parameters, each in a folder, and the mean of their probabilities.
 
-A recipe is one of the estimator (:class:`Masked`), whose columns are the groups of :mod:`onehot`, or a *tied*
-masked network (:class:`Tied`): K units for each degree, D K in all, which share their weights from degree to degree
-(:mod:`made.baselines.tied`).
+A member is a :class:`made.MADE` over groups of mutually exclusive columns (:mod:`made.columns.onehot`), or a tied
+network (:mod:`made.baselines.tied`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from made.model.config import data_digest
 from made.model.folder import Folder, is_model, replace_folder
 from made.model.tensors import read_tensors, tensors_file
 
-__all__ = ["Committee", "Masked", "Member", "Tied", "coded", "mean"]
+__all__ = ["EstimatorMember", "Member", "SeedEnsemble", "TiedMember", "encode_groups", "log_mean_prob"]
 
 WEIGHTS = "model.safetensors"
 
@@ -34,7 +33,7 @@ class Member(Protocol):
     """A trained network.
 
     Attributes:
-        facts: its validation NLL, how many epochs it took, and how many seconds.
+        facts: its valid_nll, epochs and seconds.
     """
 
     facts: dict[str, Any]
@@ -43,18 +42,18 @@ class Member(Protocol):
         """log p of rows of zeros and ones. Shapes: (rows, columns) to (rows)."""
 
 
-class Masked:
-    """A model of the estimator, trained, gone on with, or loaded, according to what is in its folder.
+class EstimatorMember:
+    """A model of the estimator: trained, resumed, or loaded, depending on what its folder holds.
 
     Arguments:
         model: the estimator.
-        groups: which columns exclude each other.
+        groups: the groups of mutually exclusive columns.
         data: the rows.
-        folder: where it is kept.
+        folder: the model folder.
     """
 
     def __init__(self, model: MADE, groups: Exclusive, data: Dataset, folder: Path) -> None:
-        train, valid = coded(groups, data)
+        train, valid = encode_groups(groups, data)
         self.model, self.groups = model.fit(train, X_valid=valid, resume_from=folder), groups
         scores = model.model_.config.scores
         self.facts = {key: scores[key] for key in ("valid_nll", "epochs", "seconds")}
@@ -64,15 +63,15 @@ class Masked:
         return self.groups.log_prob(self.model.score_samples(codes), allowed)
 
 
-class Tied:
-    """A tied network, trained, or loaded if it is in its folder; one that is interrupted begins anew.
+class TiedMember:
+    """A tied network: trained, or loaded if its folder exists; an interrupted training is not resumed.
 
     Arguments:
-        parameters: of :class:`made.baselines.tied.TiedMADE`.
-        seed: of its weights and of its orderings.
+        parameters: those of :class:`made.baselines.tied.TiedMADE`.
+        seed: seed of its weights and orderings.
         data: the rows.
-        folder: where it is kept.
-        report: told after each epoch.
+        folder: its folder.
+        report: called after each epoch.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Tied:
             weights, found = read_tensors(Folder.open(folder).file(WEIGHTS))
             if found is None or found.get("asked") != asked:
                 raise ModelError(
-                    f"{folder} has a network of other rows or parameters. Remedy: another folder, or none."
+                    f"{folder} has a network of other rows or parameters. Remedy: remove it, or choose another folder."
                 )
             self.model.restore(weights)
             self.facts = found["facts"]
@@ -101,8 +100,8 @@ class Tied:
         return self.model.log_prob(rows).values
 
 
-class Committee:
-    """Networks whose probabilities are averaged: a distribution, too.
+class SeedEnsemble:
+    """Networks whose probabilities are averaged.
 
     Arguments:
         members: the networks.
@@ -113,16 +112,16 @@ class Committee:
 
     def log_prob(self, rows: ArrayLike) -> NDArray[np.float64]:
         """log p of rows of zeros and ones. Shapes: (rows, columns) to (rows)."""
-        return mean([member.log_prob(rows) for member in self.members])
+        return log_mean_prob([member.log_prob(rows) for member in self.members])
 
 
-def mean(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The log of the mean of probabilities. Shapes: several (rows) to (rows)."""
+def log_mean_prob(log_p: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The log of the mean probability. Shapes: several (rows) to (rows)."""
     total: NDArray[np.float64] = np.logaddexp.reduce(np.stack(log_p), axis=0) - np.log(len(log_p))
     return total
 
 
-def coded(groups: Exclusive, data: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The codes of rows to train on, and of rows to choose by, of those that codes can say."""
+def encode_groups(groups: Exclusive, data: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The codes of the training rows, and of the validation rows that can be encoded."""
     codes, allowed = groups.encode(data.valid)
     return groups.encode(data.train)[0], codes[allowed]

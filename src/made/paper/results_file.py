@@ -1,9 +1,8 @@
-"""The record of results: `results/<name>.json`, a list of objects, kept whole while several commands write to it."""
+"""The file of a table's results, `results/<name>.json`: a list of objects, safe for concurrent writers."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,16 +11,17 @@ from typing import Any
 from made.errors import DataError
 from made.io.atomic import atomic
 from made.io.lock import hold
+from made.paper.provenance import source_commit
 
-__all__ = ["FIELDS", "Record", "source"]
+__all__ = ["FIELDS", "ResultsFile"]
 
-WAIT = 60.0  # seconds, for another command that writes to the same file
-# What every object has, null where it does not apply.
+LOCK_SECONDS = 60.0  # to wait for another command that writes to the same file
+# Every object has these fields, null where one does not apply.
 FIELDS = ("dataset", "row", "valid_nll", "test_nll", "ci95", "masks", "config", "seed", "epochs", "seconds", "commit")
 
 
-class Record:
-    """The results of one table or figure, a row of a set being there once.
+class ResultsFile:
+    """The results of one table or figure, one for each dataset and row.
 
     Arguments:
         path: the file, which need not exist yet.
@@ -45,18 +45,18 @@ class Record:
         return rows
 
     def get(self, dataset: str | None, row: str | None) -> dict[str, Any] | None:
-        """The object of a row of a set."""
+        """The result of a row of a dataset, or None."""
         found = [each for each in self.rows() if (each.get("dataset"), each.get("row")) == (dataset, row)]
         return found[0] if found else None
 
     def put(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Write an object, in place of the one that there may be for the same row of the same set; as it is written.
+        """Write a result, replacing that of the same dataset and row, and return it as written.
 
-        One whose test NLL is not known yet does not replace one that has it.
+        A result without a test NLL does not replace one that has it.
         """
-        result = dict.fromkeys(FIELDS) | {"commit": source()} | dict(result)
+        result = dict.fromkeys(FIELDS) | {"commit": source_commit()} | dict(result)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._alone():
+        with self._lock():
             key = (result["dataset"], result["row"])
             before = self.get(*key)
             if before is not None and before["test_nll"] is not None and result["test_nll"] is None:
@@ -66,8 +66,8 @@ class Record:
         return result
 
     def remove(self, budget: str) -> None:
-        """Forget the objects of a budget, which are to be made anew."""
-        with self._alone():
+        """Remove the results of a budget, to be reproduced."""
+        with self._lock():
             rows = [each for each in self.rows() if each.get("budget") != budget]
             self._write(rows)
 
@@ -76,22 +76,6 @@ class Record:
         with atomic(self.path) as file:
             file.write((json.dumps(rows, indent=1, allow_nan=False) + "\n").encode())
 
-    def _alone(self) -> AbstractContextManager[None]:
-        """Hold the file against other commands for a moment."""
-        return hold(self.path.parent, wait=WAIT, name=f".{self.path.name}.lock")
-
-
-def source() -> str:
-    """The commit of the code that runs, with a plus if it was changed since; unknown outside of a clone."""
-    folder = Path(__file__).parent
-
-    def git(*words: str) -> str:
-        run = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)
-        return run.stdout.strip() if run.returncode == 0 else ""
-
-    try:
-        commit = git("rev-parse", "--short=10", "HEAD")
-        changed = git("status", "--porcelain", "--", str(folder.parent)) if commit else ""
-    except OSError:
-        return "unknown"
-    return f"{commit}{'+' if changed else ''}" if commit else "unknown"
+    def _lock(self) -> AbstractContextManager[None]:
+        """A lock against other commands."""
+        return hold(self.path.parent, wait=LOCK_SECONDS, name=f".{self.path.name}.lock")
