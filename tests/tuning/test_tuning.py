@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,7 +131,10 @@ def test_a_process_that_is_killed_loses_nothing(whole, tmp_path) -> None:
         "    return fit(self, *args, after_epoch=kill if count == 4 else after_epoch, **options)\n"
         "MADE.fit = patched\ntest_tuning.search(sys.argv[1])"
     )
-    killed = subprocess.run([sys.executable, "-c", code, tmp_path / "search"], cwd="tests/tuning", capture_output=True)
+    here = Path(__file__).parent
+    paths = os.pathsep.join(map(str, (here, here.parent, *sys.path)))
+    command, env = [sys.executable, "-c", code, tmp_path / "search"], os.environ | {"PYTHONPATH": paths}
+    killed = subprocess.run(command, env=env, capture_output=True)
     assert killed.returncode == -9, killed.stderr
     assert load(tmp_path / "search").finished == 3
     assert results(search(tmp_path / "search", resume=True)) == results(whole)
