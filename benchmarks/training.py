@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-import made.training.trainer
 from made import Connectivities, Network
 from made.io.datasets import load
+from made.training import trainer as trainer_module
 from made.training.config import TrainingConfig
 from made.training.trainer import Trainer
 
@@ -47,9 +47,9 @@ def measure(masks: int | None, epochs: int) -> dict[str, Any]:
 
         return run
 
-    kept = made.training.log_likelihood, made.training.log_prob, torch.Tensor.backward
-    made.training.log_likelihood = timed("forward", kept[0])
-    made.training.log_prob = timed("validation", kept[1])
+    kept = trainer_module.log_likelihood, trainer_module.log_prob, torch.Tensor.backward
+    trainer_module.log_likelihood = timed("forward", kept[0])
+    trainer_module.log_prob = timed("validation", kept[1])
     torch.Tensor.backward = timed("backward", kept[2])
     trainer.optimizer.step = timed("optimiser", trainer.optimizer.step)
     rows, last = [], time.perf_counter()
@@ -64,7 +64,7 @@ def measure(masks: int | None, epochs: int) -> dict[str, Any]:
     try:
         trainer.run(report=report)
     finally:
-        made.training.log_likelihood, made.training.log_prob, torch.Tensor.backward = kept
+        trainer_module.log_likelihood, trainer_module.log_prob, torch.Tensor.backward = kept
     rows = rows[1:]  # the first epoch warms up
     result = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
     inside = [sum(value for name, value in row.items() if name != "seconds") for row in rows]
