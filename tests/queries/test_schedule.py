@@ -18,7 +18,8 @@ from made.queries.likelihood import log_conditionals
 from made.queries.sampling import complete
 from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig
-from made.training.trainer import _give_at_random, train
+from made.training.objective import give_at_random
+from made.training.trainer import train
 from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")
@@ -127,7 +128,7 @@ def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
             degrees = tuple(np.full(8, position - 1) for _ in range(2))
             column = order.index(position)
             exact -= Dense(network, Connectivity(np.array(order), degrees)).log_factors(row)[0, column].item() / 6
-    evidence, weight = _give_at_random(Evidence(row.expand(20000, -1)), torch.Generator().manual_seed(0))
+    evidence, weight = give_at_random(Evidence(row.expand(20000, -1)), torch.Generator().manual_seed(0))
     losses = -weight * log_conditionals(network, evidence, network.connectivities.blind()).sum(dim=1)
     error = losses.std().item() / 20000**0.5
     assert losses.mean().item() == pytest.approx(exact, abs=4 * error)
@@ -136,7 +137,7 @@ def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
 def test_rows_with_holes_are_weighed_by_what_they_have() -> None:
     rows = torch.zeros(1000, 4)
     observed = torch.tensor([True, True, False, True]).expand(1000, -1)
-    evidence, weight = _give_at_random(Evidence(rows, observed), torch.Generator().manual_seed(0))
+    evidence, weight = give_at_random(Evidence(rows, observed), torch.Generator().manual_seed(0))
     assert evidence.given is not None
     assert not (evidence.given & ~observed).any()
     asked = (observed & ~evidence.given).sum(dim=1)

@@ -33,6 +33,7 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import log_likelihood, log_prob
 from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
+from made.training.objective import ask_at_random, give_at_random
 from made.training.state import FINALISTS, Epoch, State
 
 __all__ = ["Trainer", "train"]
@@ -268,10 +269,10 @@ class Trainer:
         if self._words(update, 6) < config.whole_rows * 2**63:
             mask = self._words(update, 7) % family.whole_rows
         elif family.any_order and masked and self._words(update, 3) < config.questions * 2**63:
-            asked, whole = _ask_at_random(asked, generator), False
+            asked, whole = ask_at_random(asked, generator), False
             mask = family.draw(update if config.mask_for == "update" else seen, lowest=0)
         elif config.segments > 1:
-            asked, weight = _give_at_random(asked, generator)
+            asked, weight = give_at_random(asked, generator)
             mask = family.blind()
         rate = learning_rate_at(config.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
@@ -354,7 +355,7 @@ class Trainer:
             for number in range(masks):
                 generator = torch.Generator(rows.values.device).manual_seed(self._words(number, 5))
                 for _, batch in rows.split(1000):
-                    asked, weight = _give_at_random(batch, generator)
+                    asked, weight = give_at_random(batch, generator)
                     log_p = log_likelihood(self.network, asked, self.network.connectivities.blind())
                     total -= float((weight * log_p).sum())
         return total / masks
@@ -405,37 +406,6 @@ def train(
     history = trainer.run(report=report)
     trainer.choose()
     return history
-
-
-def _ask_at_random(evidence: Evidence, generator: torch.Generator) -> Evidence:
-    """Make some entries of each row given and some holes, shares and entries drawn at random; one is always asked."""
-    values = evidence.values
-    share = torch.rand(len(values), 2, generator=generator, device=values.device).sort(dim=1).values
-    role = torch.rand(values.shape, generator=generator, device=values.device)
-    given, asked = role < share[:, :1], role >= share[:, 1:]
-    one = torch.rand(values.shape, generator=generator, device=values.device)
-    if evidence.observed is not None:
-        given, asked, one = given & evidence.observed, asked & evidence.observed, one * evidence.observed
-    asked.scatter_(1, one.argmax(dim=1, keepdim=True), True)
-    if evidence.observed is not None:
-        asked &= evidence.observed  # a row of nothing but holes asks for nothing
-    return Evidence(values, asked | given, given & ~asked)
-
-
-def _give_at_random(evidence: Evidence, generator: torch.Generator) -> tuple[Evidence, Tensor]:
-    """Give a random part of each row, of any size, ask for the rest, and weigh that up to the whole row.
-
-    The mean over all parts is the mean over all orderings of the NLL of a row (Uria, Murray and Larochelle, 2014).
-    """
-    values = evidence.values
-    place = torch.rand(values.shape, generator=generator, device=values.device)
-    observed = torch.ones_like(values, dtype=torch.bool) if evidence.observed is None else evidence.observed
-    rank = place.masked_fill(~observed, 2).argsort(dim=1).argsort(dim=1)
-    count = observed.sum(dim=1, keepdim=True)
-    share = torch.rand(len(values), 1, generator=generator, device=values.device)
-    size = (share * count).long()
-    asked = Evidence(values, evidence.observed, (rank < size) & observed)
-    return asked, (count / (count - size).clamp(min=1)).squeeze(1).to(values.dtype)
 
 
 @contextmanager
