@@ -257,7 +257,7 @@ def test_printing_a_network_describes_it() -> None:
 def test_a_connectivity_that_is_not_the_networks_own_is_refused() -> None:
     network = Network(3, Connectivities(3, (4,)))
     other = Connectivities(3, (4,), ordering="random", seed=5)[0]
-    with pytest.raises(ValueError, match="not the one that this network"):
+    with pytest.raises(ValueError, match="not the one that this network of a single mask"):
         network(torch.zeros(1, 3), other)
     with pytest.raises(ValueError, match="is for 4 columns, but 'columns' has 3"):
         Network(3, Connectivities(4))

@@ -72,12 +72,13 @@ def test_several_draws_have_probabilities_of_their_own(model) -> None:
 
 
 def test_draws_of_a_single_hole_follow_the_conditional(model) -> None:
-    row = pd.DataFrame({"kind": [None], "flag": [True], "size": [0.5], "count": [45]})
-    drawn = pd.concat(model.impute(row, n_draws=5000, random_state=1))["kind"]
+    rows = pd.DataFrame({"kind": [None], "flag": [True], "size": [0.5], "count": [45]}).loc[[0] * 5000]
+    row, rows = rows[:1], rows.reset_index(drop=True)
+    drawn = model.impute(rows, random_state=1)["kind"]
     chances = model.predict_proba(row, target="kind")[0]
     for value, chance in zip(model.classes("kind").tolist(), chances.tolist(), strict=True):
         assert (drawn == value).mean() == pytest.approx(chance, abs=0.025)
-    numbers = pd.concat(model.impute(row.assign(kind="b", size=np.nan), n_draws=4000, random_state=1))["size"]
+    numbers = model.impute(rows.assign(kind="b", size=np.nan), random_state=1)["size"]
     quantiles = model.predict_quantiles(row.assign(kind="b"), target="size", quantiles=(0.1, 0.5, 0.9))[0]
     for level, quantile in zip((0.1, 0.5, 0.9), quantiles, strict=True):
         assert (numbers <= quantile).mean() == pytest.approx(level, abs=0.03)

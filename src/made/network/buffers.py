@@ -1,4 +1,4 @@
-"""Memory for large results and gradients that is used again."""
+"""Reusable memory for large results and gradients."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 class _Piece:
-    """One piece of memory, aligned to 64 bytes, and whether any tensor uses it."""
+    """A block of memory, aligned to 64 bytes, that knows whether a tensor uses it."""
 
     def __init__(self, size: int, like: Tensor) -> None:
         self._owner = np.empty(size * like.element_size() + 64, dtype=np.uint8)
         start = -self._owner.ctypes.data % 64
         self.values = self._owner[start : start + size * like.element_size()].view(_NUMPY[like.dtype])
-        self._references = self._count()  # by this object and by the view: whoever else holds it is a tensor
+        self._references = self._count()  # by this object and the view; any other is a tensor's
 
     def _count(self) -> int:
         return sys.getrefcount(self._owner)
@@ -32,11 +32,15 @@ class _Piece:
 
 
 class Buffers:
-    """Large memory that is used again once nobody holds it.
+    """A pool of large buffers, each reused once no tensor holds it any more.
 
-    The operating system hands out large memory page by page, each cleared first, which takes longer than filling it:
-    a gradient of 256 MB costs 0.1 s to allocate, in every step. So what was used is kept, and handed out again when
-    all tensors that used it are gone. The reference count tells that, so nothing is ever shared.
+    The operating system provides large memory page by page, each cleared first, which takes longer than filling it: a
+    gradient of 256 MB costs 0.1 s to allocate, in every update. A buffer is handed out again when its reference count
+    shows that all tensors using it are gone, so that nothing is ever shared.
+
+    Arguments:
+        keep: the number of buffers kept of each size.
+        sizes: the number of sizes kept, the most recent ones.
     """
 
     def __init__(self, keep: int = 4, sizes: int = 16) -> None:
@@ -45,13 +49,13 @@ class Buffers:
         self._lock = threading.Lock()
 
     def empty(self, *shape: int, like: Tensor) -> Tensor:
-        """Uninitialised memory of this shape, with the type and the device of ``like``."""
+        """An uninitialised tensor of this shape, with the dtype and device of ``like``."""
         size = math.prod(shape)
         if size < 2**14 or like.device.type != "cpu" or like.dtype not in _NUMPY:
             return like.new_empty(shape)
-        with self._lock:  # nobody else may find the same piece unused
+        with self._lock:  # another thread must not find the same piece unused
             key = (size, like.dtype)
-            kept = self._kept[key] = self._kept.pop(key, [])  # the last used is the last in the dictionary
+            kept = self._kept[key] = self._kept.pop(key, [])  # the most recently used size is last
             if len(self._kept) > self._sizes:
                 del self._kept[next(iter(self._kept))]
             piece = next((piece for piece in kept if piece.unused()), None)
@@ -62,4 +66,4 @@ class Buffers:
             return torch.from_numpy(piece.values.reshape(shape))
 
     def __reduce__(self) -> tuple[type[Buffers], tuple[int, int]]:
-        return Buffers, (self._keep, self._sizes)  # a copy starts with nothing
+        return Buffers, (self._keep, self._sizes)  # a copy starts empty

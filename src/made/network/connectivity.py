@@ -1,10 +1,10 @@
-r"""Degrees and orderings: all that the masks of the paper are made of.
+r"""Degrees and orderings, from which all masks of the paper follow.
 
 A *connectivity* is an ordering :math:`m^0` of the columns and a degree :math:`m^l(k)` for every hidden unit. It
-implies the masks of the paper's section 4, :math:`M^{W^l}_{k',k} = 1_{m^l(k') \ge m^{l-1}(k)}` and
-:math:`M^V_{d,k} = 1_{m^0(d) > m^L(k)}`. A :class:`Connectivities` is a numbered family of them. Number ``i`` is a
-pure function of the family's fields and ``i``: nothing is stored, so that a list of masks costs a few integers,
-evaluation uses the very masks that training used, and resuming needs one number.
+implies the masks of the paper's equations 12 and 13, :math:`M^{W^l}_{k',k} = 1_{m^l(k') \ge m^{l-1}(k)}` and
+:math:`M^V_{d,k} = 1_{m^0(d) > m^L(k)}`. A :class:`Connectivities` is a numbered family of them. Number ``i`` is a pure
+function of the family's fields and ``i``: nothing is stored, so that a list of masks costs a few integers, evaluation
+uses the masks that training used, and resuming needs one number.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Connectivity:
     def degrees(self) -> tuple[Integers, ...]:
         r"""The degrees of every layer: columns as inputs, hidden layers, columns as outputs.
 
-        An output at position d may see units of degree below d, so that its own degree is d - 1, and one rule serves
-        every layer: a unit sees those of the layer before whose degree is at most its own.
+        An output at position d sees units of degree below d. Give it the degree d - 1, and one rule serves every layer:
+        a unit sees the units of the layer before whose degree is at most its own.
         """
         return (self.ordering, *self.hidden, self.ordering - 1)
 
@@ -65,15 +65,15 @@ class Connectivity:
         return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
 
     def masks(self) -> list[NDArray[np.bool_]]:
-        r"""The masks :math:`M^{W^1}, \dots, M^{W^L}, M^V` as arrays, over columns: for looking at, never for work."""
+        r"""The masks :math:`M^{W^1}, \dots, M^{W^L}, M^V` as arrays over columns: for inspection only."""
         degrees = self.degrees
         return [after[:, None] >= before[None, :] for before, after in pairwise(degrees)]
 
     def dependencies(self, *, direct: bool = False) -> NDArray[np.bool_]:
-        r"""Which columns (second axis) the output of each column (first axis) depends on.
+        r"""The columns (second axis) that the output of each column (first axis) depends on.
 
-        This is where the product of the masks, the number of paths of the paper's equation 10, is above zero.
-        ``direct`` adds the direct connections A.
+        These are the nonzero entries of the product of the masks, the number of paths in the paper's equation 10.
+        ``direct`` adds the direct connections A (equation 11).
         """
         masks = self.masks()
         paths = masks[0]
@@ -84,7 +84,7 @@ class Connectivity:
         return paths
 
     def describe(self, names: Sequence[str] | None = None, *, direct: bool = False) -> str:
-        """The product of conditionals as text, one factor a line, with the columns that each really depends on."""
+        """The product of conditionals as text, one factor per line, with the columns that each depends on."""
         names = [f"x{d + 1}" for d in range(len(self.ordering))] if names is None else names
         paths = self.dependencies(direct=direct)
         lines = []
@@ -112,10 +112,10 @@ class Connectivities:
         masks: R, the length of the list, through which numbers cycle; ``None`` for unlimited.
         ordering: the ordering of number 0, ``"natural"`` (1, ..., D) or ``"random"``.
         resample: what changes from number to number: ``"ordering"``, ``"degrees"``, ``"both"`` or ``"neither"``.
-        residual: hidden layers of equal size share their degrees, so that they can be joined unit by unit.
-        seed: the seed of all of it.
-        whole_rows: how many masks, the first of an unlimited supply, are for whole rows, which are then asked under
-            these alone, in one pass, even where other questions take one for each segment (see :func:`made.log_prob`).
+        residual: hidden layers of equal size share their degrees, so that residual connections can join their units.
+        seed: the seed of orderings and degrees.
+        whole_rows: the number of masks, the first of an unlimited supply, that are reserved for whole rows: these are
+            evaluated under them alone, in one pass each (see :mod:`made.queries.schedule`).
 
     Example:
         >>> family = Connectivities(4, (5,), masks=2, ordering="random", seed=0)
@@ -165,19 +165,20 @@ class Connectivities:
 
     @property
     def any_order(self) -> bool:
-        """Whether any set of columns can come first, so that any question can be asked."""
+        """Whether any set of columns can come first, so that any columns can be given, asked for or left out."""
         return self.masks is None and self.resample in ("both", "ordering")
 
     def numbers(self, count: int | Sequence[int] | None = None) -> list[int]:
-        """The mask numbers to average over.
+        """The numbers of the masks to average.
 
-        That is all of a finite list, or the first ``count`` (16 unless told) of an unlimited supply; or just those
-        that are named.
+        Arguments:
+            count: how many of an unlimited supply, the first ones (default: 16), or the numbers themselves. A finite
+                list is averaged in full by default.
         """
         if count is not None and not isinstance(count, (int, np.integer)):
             numbers = np.asarray(count)
             if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
-                raise ValueError(f"'masks' should be a number, or name at least one mask by number, not {count!r}.")
+                raise ValueError(f"'masks' should be a count, or the numbers of at least one mask, not {count!r}.")
             return [int(number) for number in numbers]
         if count is not None and count < 1:
             raise ValueError(f"'masks' should be at least 1, not {count}.")
@@ -205,10 +206,10 @@ class Connectivities:
 
         Arguments:
             number: its number.
-            lowest: the least degree of a hidden unit. The paper excludes degree 0, because such a unit is constant.
-                With columns given, it sees those, and is needed: then it is 0.
-            window: the least and the greatest degree of a hidden unit, for a pass that asks only for the columns after
-                the first and up to one after the last of these positions: every unit sees all that comes before.
+            lowest: the lowest degree of a hidden unit. The paper excludes 0, because such a unit is constant. If
+                columns are given, it sees those and is useful: then it is 0.
+            window: the lowest and the highest degree of a hidden unit, (begin, end - 1), for a pass that evaluates only
+                the columns at positions begin + 1 to end: every unit sees all columns up to ``begin``.
         """
         if number < 0:
             raise ValueError(f"'number' should be at least 0, not {number}.")
@@ -235,12 +236,12 @@ class Connectivities:
         return Connectivity(ordering, tuple(hidden))
 
     def blind(self) -> Connectivity:
-        """No column sees another, but all see what is given: each is asked for at the first position."""
+        """No column sees another, but all see the given ones: every column is at position 1."""
         zeros = tuple(np.zeros(size, dtype=np.int64) for size in self.hidden_sizes)
         return Connectivity(np.ones(self.columns, dtype=np.int64), zeros)
 
     def digest(self) -> str:
-        """A fingerprint of the family's first connectivities, to be kept with a model and compared on loading."""
+        """A fingerprint of the first connectivities, stored with a model and compared when it is loaded."""
         sha = hashlib.sha256()
         for number in range(min(self.masks or 4, 4)):
             for lowest in (0, 1):

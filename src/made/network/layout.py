@@ -1,7 +1,6 @@
-"""What one pass knows of a connectivity: the order in which units are worked on, and how to multiply.
+"""The memory layout of one pass: the order of the units, and the masked products.
 
-Layers are numbered: 0 is the input units, 1 to L the hidden ones, L + 1 the output units, and -1 the columns
-themselves, one indicator each. A matrix is known by the pair (layer it leads to, layer it comes from).
+Layers are numbered as in :mod:`made.network.weights`; a matrix is the pair (layer it leads to, layer it comes from).
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ def _degrees(columns: Columns, connectivity: Connectivity) -> dict[int, Integers
 
 
 class Layout:
-    """Units keep their own order, and masks are made while they are needed: for a few rows, and for training.
+    """Units in their own order, masks computed on the fly: for few rows, and for training.
 
-    ``weights`` are the matrices by name, as the products of the layout take them; whoever makes a plan puts them there.
+    ``weights`` are the matrices by name, in the form that :meth:`product` takes; :meth:`made.Network.layout` sets them.
 
     Arguments:
         columns: the columns of the table.
         connectivity: the connectivity of the pass.
-        buffers: where results and gradients are put.
-        like: a tensor of the type and on the device to work with.
+        buffers: memory for results and gradients.
+        like: a tensor of the dtype and device to work with.
     """
 
     def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
@@ -53,7 +52,7 @@ class Layout:
         self._degrees = {layer: exact_degrees(each, like) for layer, each in degrees.items()}
 
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
-        """``add`` plus the masked product of ``weight`` with ``x``."""
+        r""":math:`a + (W \odot M)\, x`. x is (units, rows), a is (units, rows) or (units, 1)."""
         after, before = matrix
         (lowest, highest), (first, last) = self._ranges[after], self._ranges[before]
         if highest < first:  # no connection
@@ -76,9 +75,9 @@ class Layout:
 
 
 class SortedLayout(Layout):
-    """Units are sorted by degree, and weights are packed: for many rows, and for a network of one connectivity.
+    """Units sorted by degree, weights packed: for many rows, and for a network of one connectivity.
 
-    ``columns`` are in the order of the pass, and so are the values and the units that it takes and gives.
+    ``columns`` are in the order of the pass, and so are the values that it takes and the units that it returns.
     """
 
     def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
@@ -92,7 +91,7 @@ class SortedLayout(Layout):
         self._stairs: dict[tuple[int, int], Staircase] = {}
 
     def stairs(self, matrix: tuple[int, int]) -> Staircase:
-        """The shape of a matrix."""
+        """The staircase of a matrix."""
         if matrix not in self._stairs:
             after, before = matrix
             self._stairs[matrix] = Staircase(self.layers[before], self.layers[after])

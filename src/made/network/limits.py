@@ -1,4 +1,4 @@
-"""How large a model may be, in closed form: checked before anything is made, of parameters and of files alike."""
+"""Upper limits of a model's size, checked before anything is allocated, for parameters and model files alike."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["DIRECT", "LAYERS", "MASKS", "PASSES", "ROWS", "UNITS", "check_masks"
 
 LAYERS = 256  # hidden layers
 UNITS = 2**20  # hidden units, of all layers together
-MASKS = 2**16  # that are averaged
-PASSES = 2**20  # through the network for an answer: masks times segments
+MASKS = 2**16  # averaged by a query
+PASSES = 2**20  # of a query: masks times segments
 ROWS = 2**31 - 1  # of a batch
-# Direct connections A have a weight for each pair of an input and an output, and every pass goes through all of them.
-# Up to so many, they are there by default; more of them take longer than everything else.
+# Direct connections A have a weight for each pair of an input and an output unit, all used in every pass. Above this
+# number they would take most of the time, so that they are off by default.
 DIRECT = 2**25
 
 
 def has_direct(inputs: int, outputs: int) -> bool:
-    """Whether a network has direct connections by default.
+    """Whether a network has direct connections A by default.
 
     Example:
         >>> has_direct(5000, 5000), has_direct(10_000, 10_000)
@@ -34,7 +34,7 @@ def check_sizes(parameters: Mapping[str, Any], columns: int) -> None:
     """Refuse parameters that no machine has the time or the memory for.
 
     Arguments:
-        parameters: those of a model, of the right types.
+        parameters: the parameters of a model, of the right types.
         columns: the number of its columns.
     """
     sizes = list(parameters["hidden_sizes"])
@@ -67,6 +67,6 @@ def check_sizes(parameters: Mapping[str, Any], columns: int) -> None:
 
 
 def check_masks(count: int) -> None:
-    """Refuse to average more masks than there may be."""
+    """Refuse to average more than :data:`MASKS` masks."""
     if count > MASKS:
         raise QuestionError(f"{argument('masks')} should be at most {MASKS:,}, not {count:,}: each takes a pass.")

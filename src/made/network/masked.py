@@ -1,15 +1,15 @@
-r"""The parameters, and one pass: (rows, connectivity) to output units.
+r"""The parameters and one pass: (rows, connectivity) to output units.
 
-The paper's equations, with everything that it adds to them on the way:
+The paper's equations 6, 7, 11 and 14 for L layers, with optional residual connections:
 
 .. math::
     h^0 &= x \\
     h^l &= g(b^l + (W^l \odot M^{W^l}) h^{l-1} + (U^l \odot M^{W^l}) 1) \quad [+\; h^{l-1} \text{ if joined}] \\
     \text{outputs} &= c + (V \odot M^V) h^L + (A \odot M^A) x + (U^{L+1} \odot M^V) 1
 
-A row may have columns that are *given* and columns that are *holes*. Every unit of the first layer, and every direct
-connection, sees a given column whatever its degree; nothing sees a hole, whose 1 in the first layer's indicator is 0
-too. So rows that differ in what is given and what is missing share one connectivity and one pass.
+A row may have *given* columns and *missing values*. Every unit of the first layer and every direct connection sees a
+given column, whatever its degree; nothing sees a missing value, whose 1 in the indicator of the first layer becomes 0.
+So rows that differ in what is given and what is missing share one connectivity and one pass.
 
 Tables are (rows, columns), but inside a pass units come first, (units, rows), as in the paper's :math:`W x`.
 """
@@ -58,13 +58,13 @@ class Network(nn.Module):
         columns: the columns, or the number of them if all are binary.
         connectivities: the family of connectivities; the sizes of the hidden layers are there.
         activation: g, by name, one of ``ACTIVATIONS``.
-        direct: whether there are direct connections A from inputs to outputs. Without hidden layers V is just that.
-        conditioning: whether there are connectivity conditioning weights U.
-        dropout: the probability with which a hidden unit is left out in training.
-        input_dropout: the same of an input unit; what is left out is not asked for any less.
-        initialization: ``"glorot"`` or ``"orthogonal"``, or ``"zero-output"``, glorot but for V, which starts at zero
-            as A and U do: outputs are then just their biases.
-        seed: the seed of the initial weights; that of the connectivities unless told.
+        direct: add direct connections A from inputs to outputs (without hidden layers, V already is that).
+        conditioning: add connectivity conditioning weights U.
+        dropout: the probability of dropping a hidden unit in training.
+        input_dropout: the probability of dropping an input unit in training; its column is still predicted.
+        initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V starts at zero like A and U,
+            so that outputs start at their biases.
+        seed: the seed of the initial weights (default: that of the connectivities).
 
     Example:
         >>> network = Network(3, Connectivities(3, (4, 4), ordering="random", seed=1), direct=True)
@@ -143,7 +143,7 @@ class Network(nn.Module):
         return ", ".join(parts)
 
     def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
-        """Let the output biases begin where independent columns have them. Shapes: (rows, columns), twice."""
+        """Set the output biases c to those of independent columns. Shapes: (rows, columns), twice."""
         seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
         units = [kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.columns)]
         with torch.no_grad():
@@ -158,22 +158,22 @@ class Network(nn.Module):
         return slice(*self._output_bounds[column : column + 2])
 
     def slower(self) -> dict[str, float]:
-        """What the learning rate of a matrix should be divided by, of those that are to learn more slowly.
+        """Divisors of the learning rate, for the matrices that need a lower one: the conditioning weights U.
 
-        Conditioning weights are multiplied by ones, or by none. All of a unit's that are seen have the same gradient,
-        so that their sum, which is what matters, would go many times as far in an update as a bias does.
+        U is multiplied by ones, so that all weights of a unit have the same gradient, and their sum, which is what
+        matters, would move many times as far in an update as a bias does.
         """
         return {name: self.shapes[name][1] ** 0.5 for name in self.matrices if name[0] == "U"}
 
     def dependencies(self, number: int = 0) -> str:
-        """Which columns each output depends on under connectivity ``number``, as a product of conditionals."""
+        """The product of conditionals under connectivity ``number``, with the columns that each depends on."""
         return self.connectivities[number].describe(self.columns.names, direct=self.direct)
 
     def layout(self, connectivity: int | Connectivity = 0, *, rows: int = 1, packed: bool = False) -> Layout:
-        """How to pass under a connectivity, a number or an object.
+        """The layout of a pass under a connectivity, or the number of one.
 
-        Unless there is only one, for ``rows`` that are many, or if ``packed``, the layout has a packed copy of the
-        weights as they are now: faster, but not for training.
+        For more than 1000 ``rows``, or if ``packed``, it has a packed copy of the current weights: faster, but not
+        differentiable (unless the network has one connectivity only, which is always stored packed).
         """
         layout = self._without_weights(connectivity, packed or rows > 1000)
         layout.weights = self._weights(layout)
@@ -187,15 +187,15 @@ class Network(nn.Module):
             raise ValueError(f"the number of a connectivity should be at least 0, not {connectivity}.")
         if family.single:
             if isinstance(connectivity, Connectivity) and not connectivity.equals(family[0]):
-                raise ValueError("'connectivity' is not the one that this network, stored for one only, was made for.")
+                raise ValueError("'connectivity' is not the one that this network of a single mask is stored for.")
             key, packed = "only", True
         elif isinstance(connectivity, int) and family.masks is not None and not packed and sum(self.sizes) < 5000:
-            # Small plans of a finite list are kept: to make one takes a tenth of a small network's step.
+            # Small layouts of a finite list are cached: making one takes a tenth of a small network's update.
             key = connectivity % family.masks
         layout = self._layouts.get(key)
         if layout is None or (layout.dtype, layout.device) != (self.c.dtype, self.c.device):
             connectivity = family[connectivity] if isinstance(connectivity, int) else connectivity
-            with torch.inference_mode(False):  # what is made while evaluating may be kept for training
+            with torch.inference_mode(False):  # a layout made in evaluation may be reused in training
                 layout = (SortedLayout if packed else Layout)(self.columns, connectivity, self.workspace, self.c)
             if key is not None:
                 self._layouts[key] = layout
@@ -209,7 +209,7 @@ class Network(nn.Module):
             for name, weight in weights.items():
                 stairs = layout.stairs(self.matrices[name])
                 if self.connectivities.single:
-                    # Whoever wrote to the parameters may have written where there is no connection.
+                    # An optimiser or a user may have written to masked entries.
                     stairs.mask_corners_(stairs.matrices(weight.data))
                 else:
                     weights[name] = stairs.pack(weight)
@@ -219,9 +219,9 @@ class Network(nn.Module):
         """The output units. Shapes: (rows, columns) to (rows, outputs).
 
         Arguments:
-            rows: the values; NaN for a hole.
-            connectivity: the number of a connectivity, or one.
-            given: flags of the entries that are given, (rows, columns).
+            rows: the values, NaN for a missing one.
+            connectivity: a connectivity, or its number.
+            given: flags of the given entries, (rows, columns).
         """
         values, hole = self.columns.check(rows, self.c)
         if given is not None and (given.dtype != torch.bool or given.shape != values.shape):
@@ -250,15 +250,15 @@ class Network(nn.Module):
 
         Arguments:
             layout: a layout of this network.
-            values: the values, an allowed one also for holes.
-            observed: flags of the entries that are not holes; all if ``None``.
-            given: flags of the entries that are given; none if ``None``.
-            dropout: whether to leave out units at random.
-            generator: the random numbers of that.
+            values: the coded values, any allowed one for a missing value.
+            observed: flags of the entries that are not missing; ``None`` for all.
+            given: flags of the given entries; ``None`` for none.
+            dropout: whether to drop units at random.
+            generator: the random generator of dropout.
         """
         x, seen = self.inputs(layout, values, observed)
         if dropout:
-            x = _leave_out(x, self.input_dropout, generator)
+            x = _drop_out(x, self.input_dropout, generator)
         from_given = self.from_given(layout, x, seen, given)
         if given is not None:
             x, seen = x * ~self.per_unit(layout, given), seen * ~given.t()
@@ -267,7 +267,7 @@ class Network(nn.Module):
             offset = self.offset(layout, layer, seen, from_given)
             y = ACTIVATIONS[self.activation](layout.product((layer, layer - 1), layout.weights[f"W{layer}"], h, offset))
             if dropout:
-                y = _leave_out(y, self.dropout, generator)
+                y = _drop_out(y, self.dropout, generator)
             h = h + y if self.joined(layer) else y
         last = self.depth + 1
         offset = self.offset(layout, last, seen, from_given)
@@ -277,25 +277,25 @@ class Network(nn.Module):
         return y.t().contiguous()
 
     def joined(self, layer: int) -> bool:
-        """Whether this hidden layer adds to the one before."""
+        """Whether a residual connection joins this hidden layer to the one before."""
         return self.connectivities.residual and layer > 1 and self.sizes[layer] == self.sizes[layer - 1]
 
     def per_unit(self, layout: Layout, table: Tensor) -> Tensor:
-        """Something said of columns, said of their input units. Shapes: (rows, columns) to (rows, inputs)."""
+        """Flags of columns, repeated for their input units. Shapes: (rows, columns) to (rows, inputs)."""
         columns = layout.columns
         if columns.inputs == len(columns):
             return table
         return table.index_select(1, torch.from_numpy(columns.input_columns).to(table.device))
 
     def inputs(self, layout: Layout, values: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The input units, (rows, inputs), and the indicator, (columns, rows), or (columns, 1) if all rows agree."""
+        """The input units, (rows, inputs), and the indicator of observed columns, (columns, rows) or (columns, 1)."""
         x = layout.columns.encode(values)
         if observed is None:
             return x, values.new_ones(len(layout.columns), 1)
         return x * self.per_unit(layout, observed), observed.t().to(values.dtype)
 
     def from_given(self, layout: Layout, x: Tensor, seen: Tensor, given: Tensor | None) -> dict[int, Tensor]:
-        """What the given columns add to each layer that sees the input, whatever the degrees: dense products."""
+        """The contribution of given columns to each layer that sees the input: dense products, whatever the degrees."""
         if given is None:
             return {}
         if not self.connectivities.any_order:
@@ -309,7 +309,7 @@ class Network(nn.Module):
         return {layer: layout.sort(layer, part) for layer, part in parts.items()}
 
     def offset(self, layout: Layout, layer: int, seen: Tensor, from_given: Mapping[int, Tensor]) -> Tensor:
-        """All that a layer has beside its products with units: bias, conditioning, and what is from given columns."""
+        """All terms of a layer but its products with units: bias, conditioning, and the given columns."""
         offset = layout.sort(layer, self.get_parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
         if self.conditioning:
             ones = seen if layer == 1 else offset.new_ones(self.sizes[layer - 1], 1)
@@ -340,8 +340,8 @@ class Network(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def _leave_out(units: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
-    """Dropout: a share of the units is left out, and the others make up for it."""
+def _drop_out(units: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout: set a share of the units to zero and scale up the others."""
     if not share:
         return units
     keep = torch.empty_like(units).bernoulli_(1 - share, generator=generator)

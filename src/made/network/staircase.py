@@ -1,20 +1,20 @@
-r"""Masked matrix products that skip what is zero.
+r"""Masked matrix products that skip the zeros.
 
-Sort the units of two layers by degree, and the mask between them becomes a staircase: a unit sees those of the layer
-before whose degree is at most its own, which is a prefix of them. Cut the degrees 0, ..., D - 1 into a few ranges, the
-same for every layer, and the matrix becomes block lower triangular::
+Sort the units of two layers by degree, and the mask between them becomes a staircase: a unit sees a prefix of the layer
+before, the units whose degree is at most its own. Cut the degrees 0, ..., D - 1 into a few ranges, the same for every
+layer, and the matrix becomes block lower triangular::
 
     range 0   [corner]
     range 1   [ full | corner]
     range 2   [ full   full | corner]
 
-A row of blocks, up to and including its corner, is one contiguous matrix (or, where the matrix is wide and low, so is a
-column of blocks from its corner down): the *packed* form of the weights stores these, one behind the other, and
-nothing else. What is above the stairs takes no memory and no time; only the corners need a mask, and theirs is kept.
+A row of blocks, up to and including its corner, is one contiguous matrix (for wide, low matrices, a column of blocks
+from its corner down). The *packed* form of the weights stores these matrices one after the other. What is above the
+staircase takes no memory and no time; only the corners need a mask, which is kept.
 
-A matrix that serves one connectivity only is stored packed, and :func:`staircase_product` trains it. One that serves
-many is stored in full, with its units in their own order: :func:`compared_product` trains it, a few rows at a time,
-and for longer work under one connectivity (evaluation, sampling) it is packed by gathering.
+A matrix of a single connectivity is stored packed and trained by :func:`staircase_product`. A matrix of many
+connectivities is stored in full, units in their own order, and trained by :func:`compared_product`, which masks a few
+rows of it at a time; for evaluation and sampling under one connectivity it is packed by gathering.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ __all__ = ["Sorted", "Staircase", "compared_product", "cut_degrees", "exact_degr
 def cut_degrees(columns: int, widest: int) -> Integers:
     """Cut the degrees 0, ..., D - 1 into ranges for a network whose widest layer has ``widest`` units.
 
-    More ranges leave less waste in the corners (one part in as many of all that is done), but products of a few rows
-    are slow. Between 2 and 8 ranges for 500 units, and between 8 and 32 for 8000, it hardly mattered on two cores.
+    With n ranges, 1/n of the work is wasted in the corners, but products of few rows are slow. Between 2 and 8 ranges
+    for 500 units, and between 8 and 32 for 8000, the time hardly differed on two cores.
     """
     ranges = max(1, min(16, widest // 190, columns))
     return np.round(np.linspace(0, columns, ranges + 1)).astype(np.int64)
 
 
 def exact_degrees(degrees: Integers, like: Tensor) -> Tensor:
-    """Degrees to compare, on the device of ``like``: never in half precision, which would round them."""
+    """Degrees on the device of ``like``, never in half precision, which would round them."""
     return torch.from_numpy(degrees).to(like.device, torch.promote_types(like.dtype, torch.float32))
 
 
@@ -54,12 +54,12 @@ class Sorted:
 
     Arguments:
         degrees: the degree of each unit, in the units' own order.
-        cuts: where the degrees are cut into ranges.
-        like: a tensor of the type and on the device to work with.
+        cuts: the bounds of the ranges of degrees.
+        like: a tensor of the dtype and device to work with.
     """
 
     def __init__(self, degrees: Integers, cuts: Integers, like: Tensor) -> None:
-        # Small integers are sorted by counting, six times as fast; a stable sort keeps joined layers aligned.
+        # 16-bit integers are radix-sorted, six times as fast; a stable sort keeps residual layers aligned.
         order = np.argsort(degrees.astype(np.int16) if cuts[-1] < 2**15 else degrees, kind="stable")
         inverse = np.empty_like(order)
         inverse[order] = np.arange(len(order))
@@ -74,13 +74,13 @@ class Sorted:
         return len(self.ascending)
 
     def starts(self, highest: int) -> list[int]:
-        """Where the units of each degree 0, ..., ``highest`` + 1 start."""
+        """The index of the first unit of each degree 0, ..., ``highest`` + 1."""
         starts: list[int] = np.searchsorted(self.ascending, np.arange(highest + 2)).tolist()
         return starts
 
 
 class Block(NamedTuple):
-    """Neighbouring blocks that are one matrix: the units it leads to and from, and where its corner is."""
+    """Adjacent blocks that form one matrix: the units it leads to and comes from, and its corner."""
 
     after: slice
     before: slice
@@ -110,7 +110,7 @@ class Staircase:
 
     def __init__(self, before: Sorted, after: Sorted) -> None:
         self.before, self.after = before, after
-        # Rows of blocks, or columns of them: whichever are less narrow, because products of narrow ones are slow.
+        # Rows or columns of blocks, whichever are wider: products of narrow matrices are slow.
         self.by_columns = len(before) > len(after)
         self.blocks: list[Block] = []
         for (first, last), (full, prefix) in zip(pairwise(after.bounds), pairwise(before.bounds), strict=True):
@@ -125,13 +125,13 @@ class Staircase:
         self.size = sum(self._sizes)
 
     def matrices(self, packed: Tensor) -> list[tuple[Block, Tensor]]:
-        """Each block with its weights as a matrix, a view into the packed form."""
+        """Each block with its weights, a view of the packed form."""
         parts = zip(self.blocks, packed.split_with_sizes(self._sizes), self._shapes, strict=True)
         return [(block, part.view(shape)) for block, part, shape in parts]
 
     @cached_property
     def _corner_masks(self) -> list[Tensor]:
-        """The mask of each corner: as zeros and ones, because multiplying by booleans is three times as slow."""
+        """The mask of each corner as numbers, because multiplying by booleans is three times as slow."""
         masks = []
         for (first, last), (full, prefix) in zip(
             pairwise(self.after.bounds), pairwise(self.before.bounds), strict=True
@@ -141,12 +141,12 @@ class Staircase:
         return masks
 
     def mask_corners_(self, matrices: list[tuple[Block, Tensor]]) -> None:
-        """Set to zero, in place, what the mask forbids."""
+        """Set masked weights to zero, in place."""
         for (block, matrix), mask in zip(matrices, self._corner_masks, strict=True):
             matrix[block.corner].mul_(mask)
 
     def pack(self, dense: Tensor) -> Tensor:
-        """The packed form of a matrix over units in their own order. Shapes: (after, before) to (size,)."""
+        """The packed form of a full matrix, units in their own order. Shapes: (after, before) to (size,)."""
         packed = dense.new_empty(self.size)
         matrices = self.matrices(packed)
         for block, matrix in matrices:
@@ -159,7 +159,7 @@ class Staircase:
         return packed
 
     def unpack(self, packed: Tensor) -> Tensor:
-        """The inverse of :meth:`pack`, with zeros where the mask forbids. Shapes: (size,) to (after, before)."""
+        """The inverse of :meth:`pack`, with zeros where masked. Shapes: (size,) to (after, before)."""
         dense = packed.new_zeros(len(self.after), len(self.before))
         matrices = self.matrices(packed.clone())
         self.mask_corners_(matrices)
@@ -175,8 +175,8 @@ def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase,
         packed: W, with zeros where M is zero, (size,).
         x: the values of the sorted units of the layer before, (before, rows).
         add: a, what to add to, (after, rows) or (after, 1).
-        stairs: the shape of M.
-        buffers: where results and gradients are put.
+        stairs: the staircase of M.
+        buffers: memory for results and gradients.
     """
     product: Tensor = _StaircaseProduct.apply(packed, x, add, stairs, buffers)  # type: ignore[no-untyped-call]
     return product
@@ -189,7 +189,7 @@ class _StaircaseProduct(torch.autograd.Function):
         matrices = stairs.matrices(packed)
         for (after, before, _), matrix in matrices:
             y[after].addmm_(matrix, x[before])
-        ctx.save_for_backward(packed, x)  # the weights too, so that a change of them before backward is noticed
+        ctx.save_for_backward(packed, x)  # the weights too, so that torch notices a change before backward
         ctx.matrices, ctx.stairs, ctx.buffers, ctx.constant = matrices, stairs, buffers, add.shape[1] == 1
         return y
 
@@ -212,14 +212,14 @@ class _StaircaseProduct(torch.autograd.Function):
 
 
 def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Tensor:
-    r""":math:`a + (W \odot M)\, x` on units in their own order, M being made from degrees a few rows at a time.
+    r""":math:`a + (W \odot M)\, x` on units in their own order; M is computed from degrees, a few rows at a time.
 
     Arguments:
         weight: W, (after, before).
         x: the values of the units of the layer before, (before, rows).
         add: a, what to add to, (after, rows) or (after, 1).
         before, after: the degrees of the units of both layers.
-        buffers: where results and gradients are put.
+        buffers: memory for results and gradients.
     """
     product: Tensor = _ComparedProduct.apply(weight, x, add, before, after, buffers)  # type: ignore[no-untyped-call]
     return product
@@ -253,7 +253,7 @@ class _ComparedProduct(torch.autograd.Function):
 
 
 def _strips(weight: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Iterator[tuple[slice, Tensor]]:
-    """The mask, some rows at a time: as many as fit well into a processor's cache."""
+    """The mask, as many rows at a time as fit into the processor's cache."""
     height = max(1, 2**21 // max(1, len(before)))
     for first in range(0, len(after), height):
         rows = slice(first, min(first + height, len(after)))

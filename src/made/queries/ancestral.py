@@ -24,8 +24,8 @@ __all__ = ["ancestral"]
 class _Corner(NamedTuple):
     """The corner of one matrix in one range of degrees.
 
-    ``weights`` has the rows of each degree; ``source`` the units that they are multiplied with, which come after
-    ``full`` others; ``starts`` how many units of that layer are before each degree.
+    ``weights`` has the rows of each degree; ``source`` the units they are multiplied with, which come after ``full``
+    others; ``starts`` the number of units of that layer below each degree.
     """
 
     weights: Sequence[Tensor]
@@ -43,21 +43,21 @@ def ancestral(
     temperature: float,
     wanted: Tensor | None = None,
 ) -> Tensor:
-    """Complete rows, on columns in the order of the layout. Shapes: all (rows, columns).
+    """Fill in the unknown values of rows, columns in the order of the layout. Shapes: all (rows, columns).
 
     Arguments:
         network: the network.
         layout: a packed layout.
-        values: the values that are known.
-        known: which those are; ``None`` for none.
-        uniform: random numbers; ``None`` for most likely values.
+        values: the values, coded.
+        known: flags of the known ones; ``None`` for none.
+        uniform: uniform random numbers; ``None`` for the most likely values.
         temperature: of each conditional.
-        wanted: which columns to draw, (columns); ``None`` for all that are not known.
+        wanted: flags of the columns to draw, (columns); ``None`` for all that are not known.
     """
     columns, last = layout.columns, network.depth + 1
     given = known is not None and network.connectivities.any_order
     layers = _beginnings(network, layout, values, known, given)
-    # Units of each degree: how many are before them, how many they are, and their values.
+    # Of each layer and degree: the index of its first unit, the number of its units, and their values.
     starts = [layout.layers[layer].starts(len(columns)) for layer in range(last + 1)]
     counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
     units = [layer.split_with_sizes(count) for layer, count in zip(layers, counts, strict=True)]
@@ -75,7 +75,7 @@ def ancestral(
 
     for j, (low, high) in enumerate(pairwise(layout.cuts.tolist())):
         corners: dict[int, list[_Corner]] = {}
-        # What earlier ranges add to this one: rows of blocks pull it, ...
+        # The contribution of earlier ranges to this one: rows of blocks pull it, ...
         for (after, before), blocks in packed.items():
             (rows, _, corner), weight = blocks[j]
             full, prefix = layout.layers[before].bounds[j : j + 2]
@@ -113,7 +113,7 @@ def ancestral(
             if given and known is not None:
                 code = code * ~known[:, degree, None]
             units[0][degree + 1].copy_(code.t())
-        # ... and columns of blocks have pushed what this one adds to all later ones.
+        # ... and columns of blocks push the contribution of this range to all later ones.
         for (after, before), blocks in packed.items():
             if layout.stairs((after, before)).by_columns:
                 (_, sources, corner), weight = blocks[j]
@@ -125,13 +125,13 @@ def ancestral(
 def _beginnings(
     network: Network, layout: SortedLayout, values: Tensor, known: Tensor | None, given: bool
 ) -> list[Tensor]:
-    """What each layer is before anything is drawn, (units, rows): all that is added to its products with units.
+    """The layers before anything is drawn, (units, rows): all terms but the products with drawn units.
 
     Known values are input units like others, or, if ``given``, seen by every unit and not through the staircase.
     """
     nothing = torch.zeros_like(values, dtype=torch.bool)
     x, _ = network.inputs(layout, values, nothing if known is None else known)
-    seen, from_given = values.new_ones(values.shape[1], 1), {}  # in the end, every column will have been seen
+    seen, from_given = values.new_ones(values.shape[1], 1), {}  # in the end, every column is seen
     if given and known is not None:
         from_given = network.from_given(layout, x, seen, known)
         x, seen = torch.zeros_like(x), seen * ~known.t()

@@ -17,13 +17,14 @@ __all__ = ["ROWS_AT_A_TIME", "blocks", "counted_from"]
 ROWS_AT_A_TIME = 10_000
 
 
-def blocks(rows: int, size: int = ROWS_AT_A_TIME) -> Iterator[slice]:
-    """Blocks of at most ``size`` rows.
+def blocks(rows: int, size: int | None = None) -> Iterator[slice]:
+    """Blocks of at most ``size`` rows (default: :data:`ROWS_AT_A_TIME`).
 
     Example:
         >>> list(blocks(25_000))
         [slice(0, 10000, None), slice(10000, 20000, None), slice(20000, 25000, None)]
     """
+    size = ROWS_AT_A_TIME if size is None else size
     for begin in range(0, rows, size):
         yield slice(begin, min(begin + size, rows))
 
