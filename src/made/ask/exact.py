@@ -1,12 +1,12 @@
-r"""The probability of a condition, given another: exact where that can be summed, otherwise an estimate that says so.
+r"""The probability of a condition, given another: a sum over states where possible, otherwise an estimate.
 
-What is computed is :math:`P(A \mid B) = P(A \wedge B) / P(B)` of one distribution, so that the probabilities of a
-condition and of its contrary add up to one. A model of any order has the columns of B first, then those of A given
-them, as in all its conditional answers, and holes for all the others. One whose orderings are fixed has its own.
+:math:`P(A \mid B) = P(A \wedge B) / P(B)` is computed under one distribution, so that the probabilities of a condition
+and of its negation add up to one. An any-order model puts the columns of B first, then those of A, as in all its
+conditional answers, and leaves out all others. A model of fixed orderings keeps its own.
 
-*Exact* is a sum over states: all values of discrete columns, and of numbers in steps between two limits, that are in
-the condition. One column may have a range: it comes last, and the area of its mixture between the limits is exact too.
-With more states than :data:`MOST_STATES`, or with more ranges, :mod:`made.ask.progressive` estimates.
+*Exact* is a sum over the states in the condition: all values of discrete columns, and of bounded numbers in steps. One
+column may have a range: it comes last, and the probability of an interval under its mixture is exact, too. With more
+states than :data:`MOST_STATES`, or with more ranges, :mod:`made.ask.progressive` estimates.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ __all__ = ["Probability", "probability"]
 
 MOST_STATES = 10_000
 SAMPLES = 4096
-OF_CONTRARY = ", for the contrary, and the rest is the answer"
+OF_NEGATION = ", of the negation, subtracted from 1"
 
 
 @dataclass(frozen=True)
 class Probability:
-    """An answer.
+    """The probability of a condition.
 
     Attributes:
-        question: what was asked, as it was understood.
+        question: the question as it was parsed.
         probability: the answer.
-        kind: ``"exact"`` or ``"estimate"``.
-        standard_error: that of an estimate; 0 if exact.
-        how: how it was found, in words.
-        states: how many states an exact answer sums over.
-        samples: how many paths an estimate is the mean of.
+        kind: ``"exact"``, a sum over states, or ``"estimate"``.
+        standard_error: the standard error of an estimate; 0 if exact.
+        how: how it was computed, in words.
+        states: the number of states that an exact answer sums over.
+        samples: the number of paths that an estimate averages.
 
     Example:
         >>> print(Probability("age < 30", 0.18312, "estimate", 0.00204, "", samples=4096))
@@ -79,7 +79,7 @@ class Probability:
             return f"P({self.question}) = {self.probability:.4g} (exact{count})"
         half = 1.96 * self.standard_error
         shown = f"{self.probability:.4g} ± {half:.2g}"
-        if half > 1e-6:  # as many digits as the error has two of
+        if half > 1e-6:  # two significant digits of the error
             digits = max(0, 1 - math.floor(math.log10(half)))
             shown = f"{self.probability:.{digits}f} ± {half:.{digits}f}"
         return f"P({self.question}) = {shown} (estimate: 95 % interval, {self.samples} paths)"
@@ -106,9 +106,9 @@ def probability(
         ensemble: the network and its masks.
         fields: the columns as the table has them.
         question: see :mod:`made.ask.parser`.
-        samples: the number of paths, if it comes to an estimate; at least one for each mask, of each the same number.
-        most_states: the most states that are summed over; 0 for an estimate in any case.
-        generator: the random numbers of an estimate.
+        samples: the number of paths of an estimate, rounded up to the same number for each mask.
+        most_states: the largest number of states to sum over; 0 forces an estimate.
+        generator: the random generator of an estimate.
     """
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
         raise ValueError(f"{argument('samples')} should be a whole number, at least 2, not {samples!r}.")
@@ -116,11 +116,11 @@ def probability(
     kinds = list(ensemble.network.columns)
     given, points = _possible(boxes_of(query.given, fields, kinds), kinds, query)
     text, sides = str(query), [(False, _inside(query.asked, given, points, fields, kinds))]
-    with suppress(QuestionError):  # the contrary may fall into too many boxes; then it is no help
+    with suppress(QuestionError):  # the negation may fall into too many boxes; then it is no help
         sides.append((True, _inside(Not(query.asked), given, points, fields, kinds)))
     for turned, boxes in sides:
         if not boxes:
-            how = "whatever is given fulfils the condition" if turned else "nothing fulfils the condition"
+            how = "the condition always holds" if turned else "the condition never holds"
             return Probability(text, float(turned), "exact", 0.0, how, states=0)
     exact = _Exact(ensemble, most_states)
     for turned, boxes in sides:
@@ -128,22 +128,22 @@ def probability(
         if answer is not None:
             log_p, states, how = answer
             p = min(1.0, math.exp(log_p))
-            return Probability(text, 1 - p if turned else p, "exact", 0.0, how + OF_CONTRARY * turned, states=states)
-    # As many paths of each mask, and if that can be, as many of each pair of masks.
+            return Probability(text, 1 - p if turned else p, "exact", 0.0, how + OF_NEGATION * turned, states=states)
+    # Equally many paths of each mask, and if possible of each pair of masks.
     masks = len(ensemble.numbers)
     each = masks**2 if samples >= 2 * masks**2 else masks
     paths = each * max(2, -(-int(samples) // each))
-    # The fewer boxes paths may end in, the less they differ in weight.
+    # The fewer boxes paths can end in, the less their weights differ.
     turned, boxes = min(sides, key=lambda side: len(side[1]))
     mean, error, how = Estimate(ensemble, paths, generator).answer(boxes, given)
     p = min(1.0, mean)
-    return Probability(text, 1 - p if turned else p, "estimate", error, how + OF_CONTRARY * turned, samples=paths)
+    return Probability(text, 1 - p if turned else p, "estimate", error, how + OF_NEGATION * turned, samples=paths)
 
 
 def _inside(
     condition: Condition, given: Boxes, points: frozenset[int], fields: Sequence[Field], kinds: Sequence[Column]
 ) -> Boxes:
-    """A condition within what is given; a single real number that is not given has no probability."""
+    """A condition within what is given, without boxes of probability 0: single real numbers that are not given."""
     boxes = common(boxes_of(condition, fields, kinds), given, kinds)
     return [box for box in boxes if _points(box, kinds) == points]
 
@@ -154,7 +154,7 @@ def _points(box: Box, kinds: Sequence[Column]) -> frozenset[int]:
 
 
 def _possible(given: Boxes, kinds: Sequence[Column], query: Query) -> tuple[Boxes, frozenset[int]]:
-    """Of what is given, the boxes that are not infinitely less likely than others; and the columns they fix."""
+    """The boxes of what is given that are not infinitely less likely than others, and the columns they fix."""
     if not given:
         raise QuestionError(f"what is given is impossible: nothing fulfils {query.given}.")
     fixed = [_points(box, kinds) for box in given]
@@ -174,10 +174,10 @@ class _Exact:
     def __init__(self, ensemble: Ensemble, most: int) -> None:
         self.ensemble, self.network, self.most = ensemble, ensemble.network, most
         self.kinds: list[Column] = list(ensemble.network.columns)
-        self._known: dict[object, Tensor] = {}  # what is given has the same probability above and below
+        self._known: dict[object, Tensor] = {}  # numerator and denominator share p(given)
 
     def answer(self, both: Boxes, given: Boxes) -> tuple[float, int, str] | None:
-        """log P, the number of states, and how; ``None`` if there are too many, or too many ranges."""
+        """log P, the number of states, and how; ``None`` if there are too many states or ranges."""
         found = self._any_order(both, given) if self.ensemble.any_order else self._fixed(both, given)
         if found is None:
             return None
@@ -196,13 +196,13 @@ class _Exact:
         last = self._last(both, given, first, second)
         before = [d for d in first if d != last]
         above = self._total(both, before, [d for d in second if d != last], last, self.ensemble)
-        # What is given, but comes last, comes after all that is not given, too.
+        # If the last column is given, it comes after the columns asked for in the denominator, too.
         after, end = (second, last) if last in first else ([], None)
         below = None if above is None else self._total(given, before, after, end, self.ensemble)
         return None if above is None or below is None else (above, below, last)
 
     def _last(self, both: Boxes, given: Boxes, first: list[int], second: list[int]) -> int | None:
-        """The column to put last, for its area to be taken: one with too many values, or else a number asked for."""
+        """The column to put last and integrate: one with too many values, or else a number that is asked for."""
         counts: dict[int, float] = {}
         for d in first + second:
             boxes = both + given if d in first else both
@@ -213,7 +213,7 @@ class _Exact:
         return max(ranges or numbers, key=counts.__getitem__, default=None)
 
     def _fixed(self, both: Boxes, given: Boxes) -> tuple[tuple[float, int], tuple[float, int], int | None] | None:
-        """Each mask has its own columns before the last that is spoken of; those in between have all their values."""
+        """Each mask sums over all columns up to the last one mentioned; columns not mentioned take all their values."""
         totals: list[list[tuple[float, int]]] = [[], []]
         last = None
         for number in self.ensemble.numbers:
@@ -235,7 +235,7 @@ class _Exact:
     def _total(
         self, boxes: Boxes, first: list[int], second: list[int], last: int | None, ensemble: Ensemble
     ) -> tuple[float, int] | None:
-        """log P of boxes, and the number of states: p(first) p(second | first) times the area of the last."""
+        """log P of boxes, and the number of states: p(first) p(second | first) p(last in its range | both)."""
         columns = first + second
         states = self._states(boxes, columns)
         if states is None:
@@ -258,7 +258,7 @@ class _Exact:
         return total.logsumexp(0).item(), len(states)
 
     def _states(self, boxes: Boxes, columns: list[int]) -> dict[tuple[float, ...], list[int]] | None:
-        """The values of some columns that boxes allow, and which boxes those are."""
+        """The states of some columns that boxes allow, and the boxes that allow each."""
         states: dict[tuple[float, ...], list[int]] = {}
         looked_at = 0
         for number, box in enumerate(boxes):
@@ -287,7 +287,7 @@ class _Exact:
         which: list[list[int]],
         ensemble: Ensemble,
     ) -> Tensor:
-        """log P that the last column is in the boxes that a row is in, given the row."""
+        """log P that the last column is in the boxes of a row, given the row."""
         allowed = torch.stack([cells.flags[numbers_of].any(dim=0) for numbers_of in which])
         answers = []
         for part in torch.arange(len(rows)).split(1000):

@@ -1,11 +1,10 @@
-r"""Progressive sampling: the probability of many columns' ranges, by paths that never leave them.
+r"""Progressive sampling: the probability that many columns are in their regions, by paths that never leave these.
 
-A path goes along an ordering of the columns. At each of them it multiplies its weight by the probability, given the
-path so far, that the column's value is in its region, and draws a value from what the model has *within* the region.
-The mean weight is an unbiased estimate of the probability of all regions at once (Yang et al., *Deep unsupervised
-cardinality estimation*, 2019), and no path is thrown away.
+A path visits the columns in an ordering. At each column it multiplies its weight by the probability, given the path so
+far, of the column's region, and draws a value *within* the region. The mean weight is an unbiased estimate of the joint
+probability of all regions (Yang et al., *Deep unsupervised cardinality estimation*, 2019), and no path is rejected.
 
-Here paths go through a *union* of disjoint boxes: a path keeps the boxes that it may still end in, and the region of a
+Here paths go through a *union* of disjoint boxes: a path keeps the boxes that it can still end in, and the region of a
 column is the union of theirs.
 """
 
@@ -31,23 +30,23 @@ from made.queries.sampling import complete
 __all__ = ["Cells", "Estimate", "Paths", "impossible"]
 
 ROWS = 1000  # in a pass
-NUMBERS = 2**18  # output units of as many rows and cells as are worked on at once
+NUMBERS = 2**18  # output units, of rows and cells together, worked on at once
 MOST_CELLS = 2**22  # of all paths together, in one column
 
 
 class Cells:
-    """One column, cut so that each box has all of a cell or nothing of it.
+    """The cells of one column: each box contains all of a cell or nothing of it.
 
-    Cells are the single values of a discrete column, and the intervals between the ends of the boxes of a numeric one.
+    Cells are the values of a discrete column, or the intervals between the ends of the boxes of a numeric one.
 
     Arguments:
         d: the number of the column.
-        kind: what it is.
+        kind: its kind.
         boxes: the boxes, at least one.
 
     Attributes:
-        low, high: the ends of each cell that a box has.
-        flags: which cells each box has, (boxes, cells).
+        low, high: the ends of each cell that is in a box.
+        flags: the cells of each box, (boxes, cells).
     """
 
     def __init__(self, d: int, kind: Column, boxes: Boxes) -> None:
@@ -61,7 +60,7 @@ class Cells:
         flags = torch.stack([_inside(region, bounds[:-1]) for region in regions])
         used = flags.any(dim=0)
         self.low, self.high, self.flags = bounds[:-1][used], bounds[1:][used], flags[:, used]
-        # What is given of a real number may be a single one: its density counts then, the same for all that is asked.
+        # A given real number may be a single value: then its density counts, the same for everything asked.
         self.points = all(is_points(region, kind) for region in regions)
 
     def __len__(self) -> int:
@@ -87,7 +86,7 @@ class Cells:
         return self.kind.draw_interval(units, self.low[places], self.high[places], uniform)
 
     def _value(self, cell: int, like: Tensor) -> Tensor:
-        """The only value of a cell, as the kind works on it."""
+        """The only value of a cell, coded."""
         low = self.low[cell].item()
         value = torch.tensor(low + 0.5 if self.discrete else max(low, -1e300), dtype=torch.float64)
         return self.kind.inner(value).to(like.device)
@@ -102,7 +101,7 @@ def _inside(region: Region, values: Tensor) -> Tensor:
 
 
 class Paths:
-    """Several paths: where they are, and what they weigh.
+    """Several paths: their values and their weights.
 
     Arguments:
         ensemble: the network and its masks.
@@ -120,7 +119,7 @@ class Paths:
         self.log_weight = values.new_zeros(len(values), dtype=torch.float64)
 
     def enter(self, boxes: Boxes) -> None:
-        """From here on paths are to end in these boxes, in whose regions all that is known is; weights begin anew."""
+        """From now on paths must end in these boxes, which contain all that is known; weights are reset."""
         kinds = self.network.columns
         self._boxes, self._cells = boxes, {d: Cells(d, kinds[d], boxes) for d in columns_of(boxes)}
         for d, cells in self._cells.items():
@@ -135,10 +134,10 @@ class Paths:
 
     @torch.no_grad()
     def walk(self, columns: Sequence[int], numbers: Tensor) -> None:
-        """Go through columns, each path in the order of its mask, as far as the last of them.
+        """Visit columns, each path in the ordering of its mask.
 
-        Masks of any order put these columns right after all that is known. In an ordering that is what it is, others
-        may come before; their values are drawn.
+        An any-order model puts these columns right after all that is known. In a fixed ordering others may come before
+        the last of them; their values are drawn.
         """
         if self.ensemble.any_order:
             more = {d: Cells(d, self.network.columns[d], self._boxes) for d in columns if d not in self._cells}
@@ -182,7 +181,7 @@ class Paths:
                 self.known[which[:, None], torch.tensor(run, device=which.device)] = True
 
     def _fill(self, which: Tensor, columns: Sequence[int], number: int) -> None:
-        """Draw columns about which the boxes say nothing: as many as there are, by one pass."""
+        """Draw columns that the boxes do not restrict, all of them in one pass."""
         rows = self.values[which].masked_fill(~self.known[which], torch.nan)
         uniform = self._uniform(rows.numel()).reshape(rows.shape).clamp(min=torch.finfo(torch.float64).eps / 4)
         filled = complete(self.ensemble, rows, torch.full((len(rows),), number), uniform, batch_size=ROWS)
@@ -190,13 +189,13 @@ class Paths:
             self.values[which, d] = filled[:, d]
 
     def _step(self, which: Tensor, d: int, units: Tensor) -> None:
-        """Weigh what a column has in the boxes that paths may still end in, and draw from that."""
+        """Multiply weights by the probability of the boxes that paths can still end in, and draw within them."""
         cells, alive = self._cells[d], self._alive[which]
         flags = cells.flags.to(alive.device)
         allowed = (alive.double() @ flags.double()) > 0  # (paths, cells)
         masses = cells.log_mass(units).masked_fill(~allowed, -torch.inf)
         self.log_weight[which] += masses.logsumexp(dim=1)
-        chosen, within = choose(masses, self._uniform(len(which)))  # a path without a way on weighs nothing
+        chosen, within = choose(masses, self._uniform(len(which)))  # a path without any box left has weight 0
         self.values[which, d] = cells.draw(units, chosen, within).to(self.values.dtype)
         self._alive[which] = alive & flags.t()[chosen]
 
@@ -259,13 +258,13 @@ class Estimate:
         return Paths(self.ensemble, values.expand(self.count, -1), known, self.generator)
 
     def _mask_of(self, block: int) -> Tensor:
-        """A mask for each path, all of them in turn; in the second block, if it may be another, each after each."""
+        """A mask for each path, in turn; in the second block of an any-order model, paired with each of the first."""
         path, masks = torch.arange(self.count), len(self.masks)
         return self.masks[(path // masks if block and self.any_order else path) % masks]
 
     @property
     def _strata(self) -> int:
-        """How many ways there are to go through two blocks, if there are enough paths for all of them."""
+        """The number of strata: masks, or pairs of masks of the two blocks if there are enough paths."""
         masks = len(self.masks)
         return masks**2 if self.any_order and self.count % masks**2 == 0 and self.count > masks**2 else masks
 
@@ -277,7 +276,7 @@ class Estimate:
         return {d: values[0] for d, values in found.items() if values} if all(found.values()) else None
 
     def _beside(self, both: Boxes, given: Boxes, second: list[int]) -> Boxes | None:
-        """What is asked for of other columns, if that is the same whatever is given, and if they come later."""
+        """The boxes of the other columns, if they are the same whatever is given, and if these columns come later."""
         first = columns_of(given)
         if not self.any_order and first and second:
             orderings = [self.network.connectivities[number].ordering for number in self.masks.tolist()]
@@ -293,9 +292,9 @@ class Estimate:
 
 
 def _mean(log_weight: Tensor, strata: int) -> tuple[float, float, float]:
-    """The mean weight, its standard error, and the logarithm of what both are to be multiplied by.
+    """The mean weight, its standard error, and the log of the factor of both.
 
-    Paths are drawn in strata, the masks: what differs from mask to mask is no error.
+    Paths are stratified by mask: differences between masks are no error.
     """
     scale = max(log_weight.max().item(), -1e300)
     weight = (log_weight - scale).exp()
@@ -313,11 +312,11 @@ def _ratio(log_weight: Tensor, log_value: Tensor, strata: int) -> tuple[float, f
 
 
 def _error(values: Tensor, strata: int) -> float:
-    """The standard error of the mean of values in strata of equal size, which take turns."""
+    """The standard error of the mean of values in interleaved strata of equal size."""
     by_stratum = values.reshape(-1, strata)
     return math.sqrt(by_stratum.var(dim=0).mean().item() / len(values))
 
 
 def impossible() -> QuestionError:
-    """What is said of something given that cannot be."""
+    """The error for a given condition of probability 0."""
     return QuestionError("what is given has probability 0 under the model: give something that is possible.")
