@@ -15,9 +15,14 @@ import pytest
 
 from made.errors import DataError
 from made.io import datasets
-from made.io.datasets import DIGESTS, NAMES, SPLITS, Facts, cache, digits, download, load, split, state, where
+from made.io.datasets import DIGESTS, NAMES, SPLITS, DatasetInfo, cache, digits, download, load, split, state, where
 
 DATA = os.environ.get("MADE_DATA")
+# pooch leaves it to the garbage collector to close a response that failed.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 needs_data = pytest.mark.skipif(not DATA, reason="MADE_DATA names no folder of the paper's data")
 
 ROWS = np.random.default_rng(0).integers(0, 2, (9, 11), dtype=np.uint8)
@@ -41,7 +46,7 @@ def packed(d: int = 11, **changes: np.ndarray) -> bytes:
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> str:
     """A dataset like the paper's, and an environment in which nothing is there."""
-    monkeypatch.setitem(NAMES, "tiny", Facts(11, 4, 2, 3, "a test"))
+    monkeypatch.setitem(NAMES, "tiny", DatasetInfo(11, 4, 2, 3, "a test"))
     monkeypatch.setitem(DIGESTS, "tiny", {part: datasets._digest([rows]) for part, rows in PARTS.items()})
     for variable in ("MADE_DATA", "MADE_MIRROR"):
         monkeypatch.delenv(variable, raising=False)
@@ -317,17 +322,17 @@ def test_what_is_wrong_never_enters_the_cache(server, tmp_path, content: Callabl
 def test_a_transfer_that_fails_is_a_sentence(server, tmp_path, monkeypatch) -> None:
     remedy = r"\. MADE_DATA can name a folder with tiny.npz\.$"
     server.content, server.length = released(), len(released()) + 7
-    with pytest.raises(DataError, match="could not be downloaded: it ended 7 bytes too early" + remedy):
+    with pytest.raises(DataError, match="could not be downloaded: .*7 more expected.*" + remedy):
         load("tiny")
     server.length, server.status = None, 404
-    with pytest.raises(DataError, match="tiny.npz could not be downloaded: the server answers 404 Not Found" + remedy):
+    with pytest.raises(DataError, match="tiny.npz could not be downloaded: 404 Client Error: Not Found .*" + remedy):
         load("tiny")
     with socket.create_server(("127.0.0.1", 0)) as deaf:  # it takes calls and says nothing
         monkeypatch.setattr(datasets, "_TIMEOUT", 0.1)
         monkeypatch.setenv("MADE_MIRROR", f"http://127.0.0.1:{deaf.getsockname()[1]}")
-        with pytest.raises(DataError, match="could not be downloaded: timed out" + remedy):
+        with pytest.raises(DataError, match="could not be downloaded: .*timed out.*" + remedy):
             load("tiny")
-    with pytest.raises(DataError, match="could not be downloaded: .*refused" + remedy):
+    with pytest.raises(DataError, match="could not be downloaded: .*refused.*" + remedy):
         load("tiny")
     monkeypatch.setenv("MADE_MIRROR", "http://no host")
     with pytest.raises(DataError, match="could not be downloaded: .*" + remedy):
@@ -342,7 +347,7 @@ def test_a_download_that_is_interrupted_leaves_nothing(server, tmp_path, monkeyp
         assert left(tmp_path / "cache") != []
         raise KeyboardInterrupt
 
-    for where_ in ("_rows", "Progress.advance"):
+    for where_ in ("_rows", "_Meter.update"):
         with monkeypatch.context() as patch:
             patch.setattr(f"made.io.datasets.{where_}", interrupt)
             with pytest.raises(KeyboardInterrupt):

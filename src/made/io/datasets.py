@@ -1,8 +1,8 @@
-"""Named data: embedded, from a folder, or downloaded once; checked each time that it is loaded.
+"""Named datasets: embedded, from a folder, or downloaded once; verified whenever they are loaded.
 
 A dataset is a file ``<name>.npz`` of the arrays train, valid and test, eight columns to a byte, and d, the number of
-columns. It is looked for in the folder MADE_DATA, then in the cache (MADE_CACHE, or else ``made`` among the user's
-caches). What is in neither is downloaded from the code release of the paper, or from MADE_MIRROR if that is set.
+columns. It is looked for in the folder MADE_DATA, then in the cache (MADE_CACHE; default: ``made`` in the user's cache
+folder). Otherwise it is downloaded from the code release of the paper, or from MADE_MIRROR if that is set.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import BinaryIO
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +31,7 @@ __all__ = [
     "NAMES",
     "SPLITS",
     "Dataset",
-    "Facts",
+    "DatasetInfo",
     "cache",
     "digits",
     "download",
@@ -54,7 +51,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows to train on, to choose by, and to look at once; and the shape of a row if it is an image."""
+    """Training, validation and test rows; ``image`` is the shape of a row that is an image."""
 
     name: str
     train: NDArray[np.uint8]
@@ -64,14 +61,14 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is known of a dataset before it is there.
+class DatasetInfo:
+    """What is known about a dataset before it is loaded.
 
     Arguments:
-        columns, train, valid, test: how many columns and rows there are (Table 2 of the paper).
-        about: what it is, in a line.
-        image: the shape of a row, if it is an image.
-        attached: whether the release has the file beside its repository instead of in it.
+        columns, train, valid, test: numbers of columns and rows (Table 2 of the paper).
+        about: a description in one line.
+        image: the shape of a row that is an image.
+        attached: whether the file is attached to the release instead of being in its repository.
     """
 
     columns: int
@@ -83,24 +80,24 @@ class Facts:
     attached: bool = False
 
 
-NAMES: dict[str, Facts] = {
-    "digits": Facts(64, 1197, 300, 300, "handwritten digits of scikit-learn, binarised", image=(8, 8)),
-    "adult": Facts(123, 5000, 1414, 26147, "people of the 1994 census of the United States, one-hot"),
-    "connect4": Facts(126, 16000, 4000, 47557, "positions of the game Connect Four after eight moves, one-hot"),
-    "dna": Facts(180, 1400, 600, 1186, "stretches of 60 letters of DNA, some of them splice junctions, coded"),
-    "mushrooms": Facts(112, 2000, 500, 5624, "mushrooms, edible and poisonous, by their looks, one-hot"),
-    "nips": Facts(500, 400, 100, 1240, "which of 500 words are in a paper of NIPS, volumes 0 to 12"),
-    "ocr_letters": Facts(128, 32152, 10000, 10000, "handwritten letters", image=(16, 8)),
-    "rcv1": Facts(150, 40000, 10000, 150000, "which of 150 words are in a news story of Reuters", attached=True),
-    "web": Facts(300, 14000, 3188, 32561, "which of 300 keywords are in a page of the web"),
-    "binarized_mnist": Facts(
+NAMES: dict[str, DatasetInfo] = {
+    "digits": DatasetInfo(64, 1197, 300, 300, "handwritten digits of scikit-learn, binarised", image=(8, 8)),
+    "adult": DatasetInfo(123, 5000, 1414, 26147, "people of the 1994 census of the United States, one-hot"),
+    "connect4": DatasetInfo(126, 16000, 4000, 47557, "positions of the game Connect Four after eight moves, one-hot"),
+    "dna": DatasetInfo(180, 1400, 600, 1186, "stretches of 60 letters of DNA, some of them splice junctions, coded"),
+    "mushrooms": DatasetInfo(112, 2000, 500, 5624, "mushrooms, edible and poisonous, by their looks, one-hot"),
+    "nips": DatasetInfo(500, 400, 100, 1240, "which of 500 words are in a paper of NIPS, volumes 0 to 12"),
+    "ocr_letters": DatasetInfo(128, 32152, 10000, 10000, "handwritten letters", image=(16, 8)),
+    "rcv1": DatasetInfo(150, 40000, 10000, 150000, "which of 150 words are in a news story of Reuters", attached=True),
+    "web": DatasetInfo(300, 14000, 3188, 32561, "which of 300 keywords are in a page of the web"),
+    "binarized_mnist": DatasetInfo(
         784, 50000, 10000, 10000, "MNIST's handwritten digits, binarised once, at random", image=(28, 28), attached=True
     ),
 }
 
-# Of a split, or of two together, the sha256 of its bit-packed rows in sorted order: sources differ in the order of
-# rows, and of web in how the rows that are not for test are cut in two. Of rcv1 no copy was at hand to take digests of:
-# only its shapes and entries are checked.
+# The sha256 of the bit-packed rows of a split, or of two, in sorted order: sources differ in the order of rows, and for
+# web in how training and validation rows are divided. There was no copy of rcv1 to take digests of: only its shapes and
+# entries are checked.
 DIGESTS: dict[str, dict[str, str]] = {
     "adult": {
         "train": "05a2f2360f58bc94e6ce24da1c5a4d9b919f0f789f44b5732e5988a9660ecd7f",
@@ -145,7 +142,7 @@ DIGESTS: dict[str, dict[str, str]] = {
 
 
 def digits() -> Dataset:
-    """scikit-learn's handwritten digits, 8 x 8, binarised at half of the greatest ink: embedded, nothing to download.
+    """scikit-learn's handwritten digits, 8 x 8, binarised at half of the maximum; embedded.
 
     Example:
         >>> data = digits()
@@ -155,13 +152,13 @@ def digits() -> Dataset:
     from sklearn.datasets import load_digits
 
     rows = (load_digits().data >= 8).astype(np.uint8)
-    # The writers of the original come one after the other: shuffled once, the same everywhere.
+    # The original is ordered by writer: shuffled once, the same everywhere.
     rows = rows[np.argsort(np.random.Philox(key=0).random_raw(len(rows)), kind="stable")]
     return Dataset("digits", rows[:1197], rows[1197:1497], rows[1497:], image=(8, 8))
 
 
 def load(name: str) -> Dataset:
-    """A dataset by its name: one of ``NAMES``, or of another file of the same form in MADE_DATA."""
+    """A dataset by its name: one of ``NAMES``, or a file of the same form in MADE_DATA."""
     if name == "digits":
         return digits()
     path = where(name) or download(name)
@@ -173,7 +170,7 @@ def load(name: str) -> Dataset:
 
 
 def split(source: str) -> tuple[str, str | None]:
-    """The name of a dataset and of one of its splits, if one is asked for.
+    """The name of a dataset and of a split, if there is one.
 
     Example:
         >>> split("adult:test"), split("adult")
@@ -186,7 +183,7 @@ def split(source: str) -> tuple[str, str | None]:
 
 
 def where(name: str) -> Path | None:
-    """The file that a dataset would be loaded from; None if it is embedded or has to be downloaded first."""
+    """The file that a dataset would be loaded from; None if it is embedded or not downloaded yet."""
     folder = _folder()
     if folder and re.fullmatch(r"[\w-]+", name) and name != "digits":
         path = folder / f"{name}.npz"
@@ -208,7 +205,7 @@ def known(name: str) -> bool:
 
 
 def state(name: str) -> str:
-    """Where a dataset is, in words: embedded, in MADE_DATA, cached, to download."""
+    """Where a dataset is: embedded, in MADE_DATA, cached, or to download."""
     path = where(name)
     if path is None:
         return "embedded" if name == "digits" else "to download"
@@ -216,7 +213,7 @@ def state(name: str) -> str:
 
 
 def cache() -> Path:
-    """The folder of downloads, which need not exist yet."""
+    """The folder for downloads, which may not exist yet."""
     if chosen := os.environ.get("MADE_CACHE"):
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -224,7 +221,7 @@ def cache() -> Path:
 
 
 def download(name: str, *, progress: bool = True) -> Path:
-    """Fetch a dataset into the cache, whatever is there, and give the file. Nothing gets there that is not right."""
+    """Download a dataset into the cache, verified, and give its file; a cached copy is replaced."""
     if name == "digits" or name not in NAMES:
         names = ", ".join(other for other in NAMES if other != "digits")
         raise DataError(f"{name!r} cannot be downloaded: choose from {names}.")
@@ -266,55 +263,66 @@ def _address(name: str) -> str:
     return f"{_RELEASE}/{inside}/{name}.npz"
 
 
+class _Meter:
+    """Progress of a download, in the form that pooch wants, which ends it when it exceeds a number of bytes."""
+
+    def __init__(self, name: str, address: str, most: int, shown: bool) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=Console(stderr=True), disable=not shown)
+        self._task = self._bar.add_task(name, total=None)
+        self._name, self._address, self._most, self._got = name, address, most, 0
+        self.total: int | None = None
+        self._bar.start()
+
+    def update(self, size: int) -> None:
+        self._got += size
+        if self._got > self._most:
+            raise DataError(f"{self._address} is more than the {self._most:,} bytes that {self._name!r} can take.")
+        self._bar.update(self._task, total=self.total or None, completed=self._got)
+
+    def reset(self) -> None:
+        self._got = 0
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
 def _fetch(name: str, address: str, handle: BinaryIO, progress: bool) -> None:
-    facts = NAMES[name]
+    from pooch import HTTPDownloader
+    from requests import RequestException
+
+    info = NAMES[name]
     # Eight bytes for each entry, uncompressed, and room for the names of arrays.
-    most = (facts.train + facts.valid + facts.test) * facts.columns * 8 + (1 << 20)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    hidden = not (progress and sys.stderr.isatty())
+    most = (info.train + info.valid + info.test) * info.columns * 8 + (1 << 20)
+    meter = _Meter(name, address, most, progress and sys.stderr.isatty())
+    options = {"timeout": _TIMEOUT, "headers": {"User-Agent": "made"}}
     try:
-        request = Request(address, headers={"User-Agent": "made"})
-        with (
-            urlopen(request, timeout=_TIMEOUT) as answer,
-            Progress(*columns, console=Console(stderr=True), disable=hidden) as bar,
-        ):
-            task, got = bar.add_task(name, total=answer.length), 0
-            while chunk := answer.read(_CHUNK):
-                got += len(chunk)
-                if got > most:
-                    raise DataError(f"{address} is more than the {most:,} bytes that {name!r} can take.")
-                handle.write(chunk)
-                bar.advance(task, len(chunk))
-            if answer.length:
-                raise OSError(f"it ended {answer.length:,} bytes too early")
-    except HTTPError as error:
-        error.close()
-        reason = f"the server answers {error.code} {error.reason}"
-    except URLError as error:
-        reason = str(error.reason)
-    except (OSError, HTTPException) as error:
+        HTTPDownloader(progressbar=meter, chunk_size=_CHUNK, **options)(address, handle, None)
+    except (RequestException, OSError) as error:
         reason = str(error) or type(error).__name__
     else:
         return
+    finally:
+        meter.close()
     raise DataError(f"{address} could not be downloaded: {reason}. MADE_DATA can name a folder with {name}.npz.")
 
 
 def _rows(path: Path, name: str) -> dict[str, NDArray[np.uint8]]:
-    """The splits of a file, bit-packed as here or plain as in the release; refused unless they are what they should."""
-    claims, facts = shapes(path), NAMES.get(name)
+    """The verified splits of a file, bit-packed as here or plain as in the release."""
+    claims, info = shapes(path), NAMES.get(name)
     packed = {*SPLITS, "d"} <= claims.keys()
     rows: dict[str, NDArray[np.uint8]] = {}
     for part in SPLITS:
         key = part if part in claims else f"{part}_data"
-        if facts:
-            expected = (getattr(facts, part), -(-facts.columns // 8) if packed else facts.columns)
+        if info:
+            expected = (getattr(info, part), -(-info.columns // 8) if packed else info.columns)
             if claims.get(key, expected) != expected:  # before it is loaded
                 raise DataError(f"{str(path)!r}, {key}: the shape for {name!r} is {expected}, not {claims[key]}.")
         array = np.asarray(read(f"{path}:{key}"))
         if not ((array == 0) | (array == 1)).all():
             raise DataError(f"{str(path)!r}, {key}: some entries are neither 0 nor 1.")
         rows[part] = array.astype(np.uint8, copy=False)
-    columns = facts.columns if facts else rows["train"].shape[1]
+    columns = info.columns if info else rows["train"].shape[1]
     if wrong := [part for part in SPLITS if rows[part].shape[1] != columns]:
         count = rows[wrong[0]].shape[1]
         raise DataError(f"{str(path)!r}, {wrong[0]}: there should be {columns} columns, not {count}.")
@@ -325,6 +333,6 @@ def _rows(path: Path, name: str) -> dict[str, NDArray[np.uint8]]:
 
 
 def _digest(parts: Iterable[NDArray[np.uint8]]) -> str:
-    """Of rows whatever their order, which differs between sources."""
+    """The sha256 of rows regardless of their order, which differs between sources."""
     rows = sorted(row.tobytes() for part in parts for row in np.packbits(part, axis=1))
     return hashlib.sha256(b"".join(rows)).hexdigest()
