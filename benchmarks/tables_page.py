@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tables_page`: docs/tables-measured.md from results/tables.json, without measuring again."""
+"""`python -m benchmarks.tables_page`: generates docs/tables-measured.md from results/tables.json."""
 
 from __future__ import annotations
 
@@ -15,52 +15,53 @@ TABLES = ("penguins", "house_votes", "attrition", "credit_data", "wa_churn")
 IMPUTERS = ("made", "SimpleImputer", "KNNImputer", "IterativeImputer")
 LABELLERS = ("made", "logistic regression", "gradient boosting", "gradient boosting, stopped early")
 BOOSTERS = LABELLERS[2:]
-# The aims: how much worse than the best an error may be, an AUC than that of boosting, and the seconds for wa_churn.
+# The aims: the largest ratio of errors, the largest gap in AUC to boosting, and the seconds for wa_churn.
 ERROR, AUC, FIT, IMPUTE = 1.1, 0.02, 60, 5
 
 INTRODUCTION = """# Tables, measured
 
-Made by `python -m benchmarks.tables` with `MADE_TABLES` set, from `results/tables.json`; `python -m
-benchmarks.tables_page` makes the page again without measuring, and a test fails when the two differ. One `MADE` with
-default parameters for each split of a table answers everything here. Nothing was chosen by the test rows.
+Generated from `results/tables.json`, which `python -m benchmarks.tables` measures (with `MADE_TABLES` set); `python -m
+benchmarks.tables_page` regenerates the page, and a test checks that it is up to date. One `MADE` with default
+parameters for each split of a table answers all queries here. Nothing was selected by test rows.
 
-Each table is split at random into four fifths to learn from and a fifth to test. Figures are means over splits, of
-which small tables have two, the others one. In penguins and house_votes, whose test rows are few, differences of a
-point or two of accuracy are chance.
+Each table is split at random into four fifths for training and one fifth for testing. Figures are means over splits:
+two for small tables, one for the others. In penguins and house_votes, which have few test rows, differences of a point
+or two of accuracy are chance.
 """
 
 SETTINGS = """## How it was measured
 
-What is a category and what is a number is what `MADE` infers from the training rows, for all. Holes are put at random
-into test rows, the same ones for all. Of scikit-learn's, what is not said is the default:
+All tools use the column types that `MADE` infers from the training rows. Values of test rows are removed at random, the
+same ones for all tools. Other settings of scikit-learn are its defaults:
 
-- Filling: categories one-hot, numbers standardised. SimpleImputer: the most frequent category, the mean. KNNImputer: 5
-  neighbours among the training rows. IterativeImputer: Bayesian ridge regression, 10 rounds, on training rows and test
-  rows with holes together; one-hot without the first value of each category. Ours: `impute(strategy="mean")`.
-- The error of numbers is the root of the mean squared error over the column's standard deviation, and the mean of
-  columns; accuracy is of all hidden categories together.
-- Gradient boosting: HistGradientBoostingClassifier, 100 rounds; "stopped early", as many of 500 as a tenth of the
-  training rows finds best, which is also what stands for each column. Text is one-hot. Logistic regression: holes
-  filled with mean or mode, numbers standardised.
-- Independent columns are of the same kinds as ours, each fitted by itself. The Gaussian mixture has full covariances
-  and 1 to 32 components, chosen by a tenth of the training rows; it and a `MADE` of the numbers alone see noise of a
-  step of each column, so that all are densities.
-- New rows are as many as training rows. Distances: of columns, total variation of categories and Kolmogorov-Smirnov of
-  numbers; of pairs, the difference of Cramér's V; means of all. The nearest training row is in standardised and one-hot
-  columns, the median; a copy is a row at distance 0. Beside each is the same of test rows, which are real.
+- Imputation: one-hot categories, standardised numbers. SimpleImputer: the most frequent category, the mean. KNNImputer:
+  5 neighbours among the training rows. IterativeImputer: Bayesian ridge regression, 10 rounds, on training rows and
+  incomplete test rows together; one-hot without the first value of each category. Ours: `impute(strategy="mean")`.
+- The error of numbers is the root mean squared error over the column's standard deviation, averaged over columns;
+  accuracy is over all removed categories.
+- Gradient boosting: HistGradientBoostingClassifier, 100 rounds; "stopped early" selects the best of 500 rounds by a
+  tenth of the training rows, and is also used for each column. Text is one-hot. Logistic regression: missing values
+  imputed with mean or mode, standardised numbers.
+- Independent columns are of the same kinds as ours, each fitted alone. The Gaussian mixture has full covariances and 1
+  to 32 components, selected by a tenth of the training rows; for it and for a `MADE` of the numbers alone, uniform
+  noise of a column's resolution is added, so that all are densities.
+- There are as many new rows as training rows. Distances: of columns, total variation of categories and
+  Kolmogorov-Smirnov of numbers; of pairs, the difference of Cramér's V; averaged. The nearest training row is by
+  standardised and one-hot columns, the median; a copy is a row at distance 0. The same is given for test rows, which
+  are real.
 """
 
 Rows = list[dict[str, Any]]
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown, the first column of words, the others of numbers."""
+    """A Markdown table: the first column left-aligned, the others right-aligned."""
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *lines)) + "\n"
 
 
 def bold(values: Sequence[float | None], digits: int, best: Callable[..., float]) -> list[str]:
-    """Numbers, the best of them bold; nothing for None."""
+    """Formatted numbers, the best in bold; empty for None."""
     shown = [None if value is None else f"{value:.{digits}f}" for value in values]
     known = [text for text in shown if text is not None]
     top = f"{best(map(float, known)):.{digits}f}" if known else ""
@@ -68,14 +69,14 @@ def bold(values: Sequence[float | None], digits: int, best: Callable[..., float]
 
 
 class Results:
-    """The results, by table; a figure is the mean over splits."""
+    """The results by table, averaged over splits."""
 
     def __init__(self, rows: Rows) -> None:
         self.names = list(dict.fromkeys(row["table"] for row in rows))
         self.rows = {name: [row for row in rows if row["table"] == name] for name in self.names}
 
     def get(self, name: str, *keys: str) -> float | None:
-        """A figure by its keys, None if there is none."""
+        """The mean over splits of the value under these keys, or None."""
         found = []
         for value in self.rows[name]:
             for key in keys:
@@ -89,7 +90,7 @@ class Results:
 
 
 def aims(results: Results) -> str:
-    """Each aim for each table: met, or by how much it was missed."""
+    """Whether each table meets each aim, and by how much."""
     lines = []
     for name in results.names:
         accuracy, error = [], []
@@ -113,9 +114,9 @@ def aims(results: Results) -> str:
         )
     shares = ", ".join(results.shares(results.names[0]))
     words = (
-        f"Filling holes ({shares} of entries): the accuracy of categories should be the best, here less that of the "
-        f"best other; the error of numbers at most {ERROR:g} times the best. Predicting the label: the AUC at most "
-        f"{AUC:g} below that of gradient boosting, the better of two.\n\n"
+        f"Imputation ({shares} of values missing): the accuracy of categories should be the best (shown: minus that of "
+        f"the best other tool); the error of numbers at most {ERROR:g} times the best. Predicting the label: the AUC "
+        f"at most {AUC:g} below the better gradient boosting.\n\n"
     )
     speed = ""
     if "wa_churn" in results.names:
@@ -126,15 +127,15 @@ def aims(results: Results) -> str:
         met = verdict([fit < FIT], [f"{fit:.0f} s"])
         filled = verdict([longest < IMPUTE], [f"{longest:.1f} s"])
         speed = (
-            f"\nSpeed: wa_churn should be fitted in less than {FIT} seconds: {met} ({busy:.0f} s of a processor, one "
-            f"thread, on a machine busy with other work); and its test rows filled in less than {IMPUTE}: {filled}.\n"
+            f"\nSpeed: wa_churn should be fitted in less than {FIT} seconds: {met} ({busy:.0f} s of processor time on "
+            f"one thread of a busy machine); and its test rows imputed in less than {IMPUTE}: {filled}.\n"
         )
     head = ("table", "accuracy of categories", "error of numbers", "AUC of the label")
     return "## Aims\n\n" + words + table(head, lines) + speed
 
 
 def verdict(met: Sequence[bool], shown: Sequence[str]) -> str:
-    """Met or missed, and by what."""
+    """Met or missed, with the values."""
     word = "met" if all(met) else "missed" if not any(met) else f"missed {met.count(False)} of {len(met)}"
     return f"{word} ({', '.join(shown)})"
 
@@ -143,7 +144,7 @@ def page(content: dict[str, Any]) -> str:
     """The page."""
     results = Results(content["rows"])
     parts = [INTRODUCTION]
-    head = ("table", "rows to learn from", "to test", "splits", "columns", "of them numbers", "epochs", "fit, seconds")
+    head = ("table", "training rows", "test rows", "splits", "columns", "numeric columns", "epochs", "fit, seconds")
     facts = []
     for name in results.names:
         first = results.rows[name][0]
@@ -153,7 +154,7 @@ def page(content: dict[str, Any]) -> str:
     missing = [name for name in TABLES if name not in results.names]
     parts.append(table(head, facts))
     if missing:
-        parts.append(f"Not measured yet: {', '.join(missing)} (`--tables {','.join(missing)}` does it).\n")
+        parts.append(f"Not measured yet: {', '.join(missing)} (use `--tables {','.join(missing)}`).\n")
     parts.append(aims(results))
 
     lines = []
@@ -161,22 +162,22 @@ def page(content: dict[str, Any]) -> str:
         for share in results.shares(name):
             right = [results.get(name, "impute", share, each, "accuracy") for each in IMPUTERS]
             lines.append([f"{name}, {share}", *bold(right, 3, max)])
-    parts.append("## Filling holes\n\nAccuracy of categories:\n\n" + table(("holes", *IMPUTERS), lines))
+    parts.append("## Imputation\n\nAccuracy of categories:\n\n" + table(("missing", *IMPUTERS), lines))
     lines = []
     for name in results.names:
         for share in results.shares(name):
             off = [results.get(name, "impute", share, each, "error") for each in IMPUTERS]
             if off[0] is not None:
                 lines.append([f"{name}, {share}", *bold(off, 3, min)])
-    parts.append("Error of numbers, in standard deviations:\n\n" + table(("holes", *IMPUTERS), lines))
+    parts.append("Error of numbers, in standard deviations:\n\n" + table(("missing", *IMPUTERS), lines))
     lines = []
     for name in results.names:
         for share in results.shares(name):
             busy = [results.get(name, "impute", share, each, "processor_seconds") or 0.0 for each in IMPUTERS]
             lines.append([f"{name}, {share}", *(f"{each:.2f}" for each in busy)])
     parts.append(
-        "Seconds of a processor; those of others include fitting, ours does not:\n\n"
-        + table(("holes", *IMPUTERS), lines)
+        "Processor seconds; those of the other tools include fitting, ours do not:\n\n"
+        + table(("missing", *IMPUTERS), lines)
     )
 
     each_column = ("made", "gradient boosting for each column")
@@ -184,8 +185,8 @@ def page(content: dict[str, Any]) -> str:
         [name, *bold([results.get(name, "log_loss", each) for each in each_column], 3, min)] for name in results.names
     ]
     parts.append(
-        "## Predicting a column from all others\n\nLog loss, the mean of all categorical columns: one model against a "
-        "classifier trained for each:\n\n" + table(("table", *each_column), lines)
+        "## Predicting a column from all others\n\nMean log loss over the categorical columns: one model against one "
+        "classifier for each column:\n\n" + table(("table", *each_column), lines)
     )
     for key, title, best in (("auc", "AUC", max), ("log_loss", "Log loss", min)):
         lines = [
@@ -200,7 +201,7 @@ def page(content: dict[str, Any]) -> str:
         pairs = [bold([results.get(name, "likelihood", each) for each in pair], 2, max) for pair in keys]
         lines.append([name, *pairs[0], *pairs[1]])
     parts.append(
-        "## Likelihood\n\nMean log-likelihood of test rows, in nats; higher is better:\n\n"
+        "## Likelihood\n\nMean log-likelihood of test rows in nats; higher is better:\n\n"
         + table(("table", *keys[0], *keys[1]), lines)
     )
 
@@ -213,22 +214,22 @@ def page(content: dict[str, Any]) -> str:
             for key, digits in (("columns", 3), ("pairs", 3), ("nearest", 2), ("copies", 3))
         ]
         lines.append([name, " / ".join(areas), *beside])
-    head = ("table", "AUC, learned from new / real", "columns", "pairs", "nearest training row", "copies")
+    head = ("table", "AUC, trained on new / real", "columns", "pairs", "nearest training row", "copies")
     parts.append(
-        "## New rows\n\nThe AUC of the label by gradient boosting that learned from new rows, and from real ones; "
-        "distances to training rows, of new rows / of test rows:\n\n" + table(head, lines)
+        "## New rows\n\nAUC of the label by gradient boosting trained on new rows and on real rows; distances to the "
+        "training rows, of new rows / of test rows:\n\n" + table(head, lines)
     )
     machine = content["machine"]
     parts.append(
         SETTINGS + f"\nMeasured on: {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python "
-        f"{machine['python']}, torch {machine['torch']}, one thread, beside other work; commits "
+        f"{machine['python']}, torch {machine['torch']}, one thread, on a busy machine; commits "
         f"{', '.join(dict.fromkeys(row['commit'] for row in content['rows']))}.\n"
     )
     return "\n".join(parts)
 
 
 def main() -> None:
-    """Make the page."""
+    """Write the page."""
     PAGE.write_text(page(json.loads(RESULTS.read_text())))
 
 

@@ -1,7 +1,7 @@
-"""Where the time of an epoch goes: `python -m benchmarks.training`, with MADE_DATA, trains 1 x 500 on adult.
+"""The time of an epoch by part: `python -m benchmarks.training`, with MADE_DATA, trains 1 x 500 on adult.
 
-Everything that is not the network's passes, forward and back, or the optimiser's step is what this package adds: order,
-batches, masks, checks. It should be less than a fifth.
+The overhead of this package (order, batches, masks, checks), beyond forward and backward passes and optimiser steps,
+should be less than a fifth.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from made.training.trainer import Trainer
 
 
 def measure(masks: int | None, epochs: int) -> dict[str, Any]:
-    """The share of each part in the time of an epoch, the median over epochs."""
+    """The share of each part in the time of an epoch; medians over epochs."""
     data = load("adult")
     family = Connectivities(123, (500,), masks=masks, ordering="random")
     trainer = Trainer(
