@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from browser import parsed
+from browser import browse, in_a_browser, parsed
 from made.compare.page import intervals, page
 from made.compare.result import Result, Setting
 from systems import named
@@ -47,3 +47,16 @@ def test_the_page_is_whole_and_lets_nothing_in() -> None:
     only = page([Result("bad", "bad", error="no")], Setting("x", 1, 2, 3, 4))
     parsed(only)
     assert "no limit on training time" in only
+
+
+@in_a_browser
+def test_a_browser_shows_the_page_at_any_width(tmp_path) -> None:
+    results = [
+        named("a name that is rather long for a picture", [-1, -2, -3, -4]),
+        named("b", [-2, -3, -4, -5], "estimate", 0.3),
+        named("c", [-3, -4, -5, -6], "bound", 0.3),
+    ]
+    for found in browse(page(results, Setting("x.csv", 12, 40, 40, 4)), tmp_path, 390, 1280):
+        assert found["scroll"] <= found["wide"], "the page is wider than its window"
+        assert found["outside"] == [], "text is outside of its picture"
+        assert found["pictures"] == 1

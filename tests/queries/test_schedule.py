@@ -134,7 +134,7 @@ def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
     assert losses.mean().item() == pytest.approx(exact, abs=4 * error)
 
 
-def test_rows_with_holes_are_weighed_by_what_they_have() -> None:
+def test_rows_with_missing_are_weighed_by_what_they_have() -> None:
     rows = torch.zeros(1000, 4)
     observed = torch.tensor([True, True, False, True]).expand(1000, -1)
     evidence, weight = give_at_random(Evidence(rows, observed), torch.Generator().manual_seed(0))

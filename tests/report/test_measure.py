@@ -12,7 +12,7 @@ import torch
 from browser import fitted, parsed
 from made.report.measure import measure
 from made.report.page import page
-from made.report.rows import with_holes
+from made.report.rows import with_missing
 
 
 def test_a_report_has_the_numbers_of_the_model(report, model, table) -> None:
@@ -39,7 +39,7 @@ def test_a_report_has_the_numbers_of_the_model(report, model, table) -> None:
 
 def test_samples_have_the_holes_of_rows_when_they_are_scored(model, table) -> None:
     """Or a table of holes would look likelier than samples, whatever the model."""
-    some = with_holes(table, np.ones((300, 5), dtype=bool) & (np.arange(5) > 0))
+    some = with_missing(table, np.ones((300, 5), dtype=bool) & (np.arange(5) > 0))
     found = measure(model, some).likelihood
     assert found.sampled_nll == pytest.approx(found.nll, abs=4 * math.hypot(found.ci95, found.sampled_ci95))
     assert found.sampled_nll < 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from made.report.rows import with_holes
+from made.report.rows import with_missing
 
 
 def test_the_oddest_rows_are_the_least_likely_and_their_reasons_are_above_what_is_usual(report, model, table) -> None:
@@ -23,7 +23,7 @@ def test_the_oddest_rows_are_the_least_likely_and_their_reasons_are_above_what_i
             assert reason.usual == pytest.approx(np.nanmedian(surprise[:, d]), abs=1e-4)
             one = table.slice(odd.row, 1)
             if reason.probability is None:
-                hole = with_holes(one, np.arange(5)[None] == d)
+                hole = with_missing(one, np.arange(5)[None] == d)
                 expected = model.impute(hole, strategy="mode")[reason.column][0].as_py()
                 assert reason.likeliest == pytest.approx(expected, rel=1e-4)
             else:

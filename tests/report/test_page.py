@@ -12,7 +12,7 @@ import pytest
 from browser import browse, fitted, in_a_browser, parsed
 from made.report.measure import measure
 from made.report.page import page
-from made.report.rows import with_holes
+from made.report.rows import with_missing
 
 SECTIONS = {"columns", "shares", "dependence", "likelihood", "odd", "model"}
 
@@ -92,7 +92,7 @@ def test_a_column_of_holes_has_only_samples(model, table) -> None:
         assert not each.differs
     assert "No value is observed of kind, weight" in found.notes[-1]
     assert parsed(page(found)).text.count("only samples are shown") == 3
-    nothing = with_holes(table, np.ones((300, 5), dtype=bool))
+    nothing = with_missing(table, np.ones((300, 5), dtype=bool))
     assert "No value is observed in these rows." in parsed(page(measure(model, nothing))).text
 
 

@@ -274,7 +274,7 @@ def test_many_masks_choose_among_the_best_epochs(masks) -> None:
         assert -log_prob(Ensemble(network, 8), COPIES[300:]).mean().item() >= nll - 1e-6
 
 
-def test_rows_with_holes_are_learned_from() -> None:
+def test_rows_with_missing_are_learned_from() -> None:
     """Half of all entries missing, each row another half: the copies are found all the same."""
     rows = COPIES.clone()
     rows[torch.rand(rows.shape, generator=torch.Generator().manual_seed(0)) < 0.5] = float("nan")

@@ -273,7 +273,7 @@ def test_only_the_same_search_is_gone_on_with(whole, tmp_path) -> None:
         assert (tmp_path / "damaged" / "study.log").read_text() == "".join(content)
 
 
-def test_rows_with_holes_leave_masks_unlimited(tmp_path) -> None:
+def test_rows_with_missing_leave_masks_unlimited(tmp_path) -> None:
     rows = TRAIN[:60, :6].astype(float)
     rows[0, 0] = np.nan
     fixed = {"max_epochs": 1, "hidden_sizes": (4,), "evaluation_masks": 2}

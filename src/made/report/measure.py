@@ -18,7 +18,7 @@ from made.queries.likelihood import mean_and_interval
 from made.report import column, dependence
 from made.report.odd import oddest
 from made.report.report import Likelihood, Report, Training
-from made.report.rows import arrow, infinite, is_date, numbers, take, with_holes
+from made.report.rows import arrow, infinite, is_date, numbers, take, with_missing
 from made.tables.field import Field
 
 __all__ = ["MOST_ROWS", "MOST_SAMPLES", "measure"]
@@ -71,7 +71,7 @@ def _measure(
     count = min(len(places), MOST_SAMPLES) if samples is None else samples
     sampled = arrow(model.sample(count, random_state=seed), schema.names, schema.named)
     if (wrong := infinite(sampled)).any():
-        sampled = with_holes(sampled, wrong)
+        sampled = with_missing(sampled, wrong)
         notes.append(f"{wrong.sum():,} sampled values overflow a float, and are left out.")
     real_codes, sampled_codes = model.codes(rows), model.codes(sampled)
     if unseen := _unseen(schema.fields, real_codes):
@@ -130,7 +130,7 @@ def _labels(field: Field, pair: tuple[Numbers, Numbers]) -> tuple[Any, ...]:
 
 def _likelihood(model: Model, log_prob: Numbers, missing: NDArray[np.bool_], sampled: pa.Table) -> Likelihood:
     if missing.any():
-        sampled = with_holes(sampled, missing[np.arange(sampled.num_rows) % len(missing)])
+        sampled = with_missing(sampled, missing[np.arange(sampled.num_rows) % len(missing)])
     sampled_log_prob = model.score_samples(sampled).astype(np.float64)
     nll, half = mean_and_interval(-torch.from_numpy(log_prob))
     sampled_nll, sampled_half = mean_and_interval(-torch.from_numpy(sampled_log_prob))

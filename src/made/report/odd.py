@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from made.errors import QuestionError
 from made.model.model import Model
-from made.report.rows import arrow, take, with_holes
+from made.report.rows import arrow, take, with_missing
 
 __all__ = ["OddRow", "Reason", "oddest"]
 
@@ -115,8 +115,7 @@ def _expected(
             where = np.zeros((len(others), rows.num_columns), dtype=np.bool_)
             where[np.arange(len(others)), [d for _, d in others]] = True
             some = take(rows, np.array([i for i, _ in others]))
-            holes = with_holes(some, where)
-            filled = arrow(model.impute(holes, strategy="mode"), rows.column_names, named=True)
+            filled = arrow(model.impute(with_missing(some, where), strategy="mode"), rows.column_names, named=True)
             for place, (i, d) in enumerate(others):
                 expected[i, d] = None, filled.column(d)[place].as_py()
     except QuestionError:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from made.errors import DataError
 
-__all__ = ["arrow", "infinite", "is_date", "numbers", "take", "with_holes"]
+__all__ = ["arrow", "infinite", "is_date", "numbers", "take", "with_missing"]
 
 
 def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
@@ -43,7 +43,7 @@ def take(rows: pa.Table, which: NDArray[np.intp]) -> pa.Table:
     return rows.take(pa.array(which))
 
 
-def with_holes(rows: pa.Table, where: NDArray[np.bool_]) -> pa.Table:
+def with_missing(rows: pa.Table, where: NDArray[np.bool_]) -> pa.Table:
     """The rows with missing values where ``where`` says so. Shape of ``where``: (rows, columns)."""
     for d in np.flatnonzero(where.any(axis=0)).tolist():
         kind = rows.schema.field(d).type
