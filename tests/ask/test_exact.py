@@ -94,7 +94,7 @@ def test_exact_answers_equal_the_sum_over_all_states(family, text) -> None:
     assert answer.kind == "exact"
     assert answer.standard_error == 0
     assert answer.states > 0
-    assert "sum over" in answer.how
+    assert "summing" in answer.how
     assert answer.probability == pytest.approx(oracle(network, DISCRETE, text, masks), abs=1e-10)
 
 
@@ -242,7 +242,7 @@ def test_one_range_is_exact() -> None:
 
     answer = probability(Ensemble(network, 2), MIXED, "age < 28 or age in {40, 41}")
     assert answer.kind == "exact"
-    assert "area of 'age'" in answer.how
+    assert "integrating 'age'" in answer.how
     inside = (ages < 28) | np.isin(ages, (40, 41))
     assert answer.probability == pytest.approx(mass({})[inside].sum(), abs=1e-6)
     # A range that is given comes last all the same: p(c) P(age | c), for c and for all others.

@@ -138,7 +138,7 @@ def test_other_files_bring_their_own_rows(registry) -> None:
         (["mine.csv", "--out", "thesis.html"], 2, "is not a page of `made compare`"),
         (["mine.csv", "--out", "mine.csv"], 2, "--out"),
         (["mine.csv", "--test", "absent.csv"], 3, "does not exist"),
-        (["nothing"], 3, "neither a file nor a named set"),
+        (["nothing"], 3, "neither a file nor a named dataset"),
         (["holes.csv"], 3, "holes.csv, row 1 (counted from 0), column 1 ('tall'): a missing value"),
         (["pets.csv"], 3, "column 0 ('pet') has 3 values ('cat', 'dog', 'fish'), but only columns with two values"),
         (["ages.csv"], 3, "column 1 ('age') has 30 values (0, 1, 2, ...)"),

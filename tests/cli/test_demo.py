@@ -1,20 +1,17 @@
-"""Digits, mixtures of Bernoullis, the picture, and the command that puts them together."""
+"""`made demo`, and what its digits are made of: the dataset, mixtures of Bernoullis, the picture."""
 
 from __future__ import annotations
 
-import importlib
-import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
+from command import run, run_json
 from made.baselines.bernoulli import BernoulliMixture
-from made.cli import app
-from made.io.datasets import digits
+from made.io.datasets import digits, table_file
 from made.paper.figure_samples import nearest, plot
-
-command = importlib.import_module("made.cli.demo")
 
 
 def test_digits_are_binary_disjoint_and_always_the_same() -> None:
@@ -47,29 +44,73 @@ def test_the_picture_is_written(tmp_path) -> None:
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_demo_prints_json_and_only_that(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(command, "EPOCHS", 2)
-    result = CliRunner().invoke(app, ["demo", "--json", "--out", str(tmp_path / "new" / "folder")])
-    assert result.exit_code == 0, result.output
-    answer = json.loads(result.stdout)
-    assert [row["model"].split()[0] for row in answer["rows"]] == ["independent", "mixture", "MADE,"]
-    assert all(15 < row["test_nll"] < 45 and row["ci95"] > 0 for row in answer["rows"])
-    assert (tmp_path / "new" / "folder" / "samples.png").exists()
+@pytest.fixture
+def short(monkeypatch) -> None:
+    monkeypatch.setattr("made.cli.demo.digits.EPOCHS", 2)
+    monkeypatch.setattr("made.cli.demo.penguins.EPOCHS", 2)
 
 
-def test_the_demo_prints_a_table(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(command, "EPOCHS", 1)
-    result = CliRunner().invoke(app, ["demo", "--quiet", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
+@pytest.mark.usefixtures("short")
+def test_the_demo_learns_fills_explains_answers_and_reports(tmp_path) -> None:
+    facts = run_json("demo", "--out", tmp_path / "new" / "folder")
+    assert (facts["rows"], facts["missing"]) == (344, 19)
+    assert [column["kind"] for column in facts["columns"]] == ["categorical"] * 2 + ["numeric"] * 4 + ["categorical"]
+    assert {name for row in facts["filled"] for name in row} >= {"row", "sex", "body_mass_g"}
+    assert "" not in {field for line in read_lines(facts["filled_table"]) for field in line.split(",")}
+    assert all(each["log_prob"] < 0 for each in facts["oddest"])
+    assert "<svg" in Path(facts["page"]).read_text()
+
+
+@pytest.mark.usefixtures("short")
+def test_the_demo_counts_the_rows_that_a_question_is_about(tmp_path) -> None:
+    table = pd.read_csv(table_file("penguins"))
+    answers = run_json("demo", "--out", tmp_path)["answers"]
+    long = table[table.flipper_length_mm > 205]
+    assert (answers[0]["rows"], answers[0]["of"]) == ((long.species == "Gentoo").sum(), len(long))
+    heavy = table[(table.species == "Adelie") & (table.body_mass_g > 3800)]
+    assert (answers[1]["rows"], answers[1]["of"]) == ((heavy.sex == "male").sum(), len(heavy))
+    assert all(0 < answer["probability"] < 1 for answer in answers)
+
+
+@pytest.mark.usefixtures("short")
+def test_the_demo_prints_tables(tmp_path) -> None:
+    stdout = run("demo", "--quiet", "--out", tmp_path).stdout
+    for text in ("344 rows", "19 missing values", "oddest rows", "Three questions", "report.html", "made sample"):
+        assert text in stdout
+
+
+@pytest.mark.usefixtures("short")
+def test_the_digits_are_compared_with_simpler_models(tmp_path) -> None:
+    facts = run_json("demo", "digits", "--out", tmp_path)
+    assert [row["model"].split()[0] for row in facts["rows"]] == ["independent", "mixture", "MADE,"]
+    assert all(15 < row["test_nll"] < 45 and row["ci95"] > 0 for row in facts["rows"])
+    assert (tmp_path / "samples.png").exists()
+
+
+@pytest.mark.usefixtures("short")
+def test_the_digits_are_printed_as_a_table(tmp_path) -> None:
+    stdout = run("demo", "digits", "--quiet", "--out", tmp_path).stdout
     for text in ("independent Bernoullis", "mixture of", "MADE, 10 masks", "±", "samples.png"):
-        assert text in result.stdout
+        assert text in stdout
 
 
-def test_bad_options_are_refused(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(command, "EPOCHS", 1)
-    assert CliRunner().invoke(app, ["demo", "--seed", "-1"]).exit_code == 2
-    assert CliRunner().invoke(app, ["demo", "--nothing"]).exit_code == 2
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--seed", "-1"], 2, "--seed"),
+        (["--nothing"], 2, "--nothing"),
+        (["dogs"], 2, "dogs"),
+        (["--out", "file"], 3, "cannot write to"),
+        (["--out", "."], 2, "was not written by `made demo`"),
+    ],
+)
+def test_bad_options_are_refused(tmp_path, monkeypatch, words, code, message) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
-    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file")])
-    assert result.exit_code == 3
-    assert "cannot write to" in result.output
+    (tmp_path / "filled.csv").write_text("mine")
+    assert message in run("demo", *words, code=code).output
+    assert (tmp_path / "filled.csv").read_text() == "mine"
+
+
+def read_lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines()

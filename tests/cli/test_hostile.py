@@ -5,7 +5,6 @@ Most of it runs in this process, because starting another takes seconds. A comma
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import os
@@ -219,7 +218,7 @@ CORPUS = {
         writes=["MODEL", "good.csv", "--out", "page.html", "--quiet"],
     ),
     "info": Row(["MODEL"], [(["nothing"], 4), (["DAMAGED"], 4), (["good.csv"], 4), ([LONG], 4), (["\udcff"], 4)]),
-    "demo": Row(None, [(["--out", "good.csv"], 3), (["--out", LONG], 3), (["--seed", "²"], 2)]),
+    "demo": Row(None, [(["--out", "good.csv"], 3), (["dogs"], 2), (["--out", LONG], 3), (["--seed", "²"], 2)]),
     "data list": Row([], [(["more"], 2)]),
     "data get": Row(
         ["digits"],
@@ -586,7 +585,7 @@ def test_processes_are_stopped_by_signals_and_need_no_streams(here, start) -> No
     training.send_signal(signal.SIGTERM)
     _, err = training.communicate(timeout=60)
     assert training.returncode == 143, err
-    assert "To go on: made fit good.csv --out run --resume" in err
+    assert "To resume: made fit good.csv --out run --resume" in err
     assert json.loads(run("info", "run", "--json")[1])["finished"] is False
     assert left(here) == []
 
@@ -600,8 +599,6 @@ def _until(there, seconds=120.0) -> None:
 
 def test_the_demo_ends_with_a_signal(here, monkeypatch) -> None:
     """It trains in memory, where there is no state to keep."""
-    demo = importlib.import_module("made.cli.demo")
-    monkeypatch.setattr(demo, "EPOCHS", 1)
 
     def stop(*args, **options):
         raise KeyboardInterrupt

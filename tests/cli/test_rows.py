@@ -170,7 +170,7 @@ def test_a_value_that_is_given_may_be_missing_in_a_row(home) -> None:
 
 def test_bad_values_are_found_once_and_not_once_for_each_row(home, monkeypatch) -> None:
     made = MADE.load(home / "model")
-    sieve = RowFilter(made, OnError.skip)
+    sieve = RowFilter(made.model_, OnError.skip)
     table = pa.concat_tables([read(home / "good.csv")] * 20)
     kinds = ["horse" if row % 2 else kind for row, kind in enumerate(table["kind"].to_pylist())]
     table = table.set_column(0, "kind", pa.array(kinds))

@@ -562,7 +562,7 @@ def test_a_stopped_command_says_how_to_go_on(here, monkeypatch) -> None:
     monkeypatch.setattr(GridSearch, "fit", stopped)
     monkeypatch.setattr(sys, "argv", ["made", "paper", "table", "uci"])
     said = run("table", "uci", "--row", "MADE", "--data", "adult", code=130).stderr
-    assert said == "stopped after 3 updates. To go on: made paper table uci\n"
+    assert said == "stopped after 3 updates. To resume: made paper table uci\n"
 
 
 def test_the_report_is_written_and_checked(here) -> None:

@@ -318,7 +318,7 @@ def test_the_command_ends_with_what_fit_takes(tmp_path, monkeypatch) -> None:
         (["digits", "--out", "X", "--space", "nothing.toml"], 3, "--space"),
         (["digits", "--out", "X", "--space", "bad.toml"], 2, "'layers'"),
         (["digits", "--out", "X", "--config", "bad.toml"], 2, "'layers'"),
-        (["nothing", "--out", "X"], 3, "neither a file nor a named set"),
+        (["nothing", "--out", "X"], 3, "neither a file nor a named dataset"),
         (["digits", "--out", "bad.toml"], 2, "is a file"),
     ],
 )

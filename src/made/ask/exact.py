@@ -59,7 +59,7 @@ class Probability:
         >>> print(Probability("age < 30", 0.18312, "estimate", 0.00204, "", samples=4096))
         P(age < 30) = 0.1831 ± 0.0040 (estimate: 95 % interval, 4096 paths)
         >>> print(Probability("job = 'fixed'", 0.25, "exact", 0.0, "", states=1))
-        P(job = 'fixed') = 0.25 (exact, 1 state)
+        P(job = 'fixed') = 0.25 (computed from 1 state)
     """
 
     question: str
@@ -75,8 +75,8 @@ class Probability:
 
     def __str__(self) -> str:
         if self.kind == "exact":
-            count = "" if not self.states else f", {self.states} state{'' if self.states == 1 else 's'}"
-            return f"P({self.question}) = {self.probability:.4g} (exact{count})"
+            count = f"computed by summing {self.states} states" if self.states != 1 else "computed from 1 state"
+            return f"P({self.question}) = {self.probability:.4g} ({count if self.states else self.how})"
         half = 1.96 * self.standard_error
         shown = f"{self.probability:.4g} ± {half:.2g}"
         if half > 1e-6:  # two significant digits of the error
@@ -185,9 +185,9 @@ class _Exact:
         if below == -math.inf:
             raise impossible()
         states = max(above_states, below_states)
-        how = f"a sum over {states} state{'' if states == 1 else 's'}"
+        how = f"summing {states} states" if states > 1 else "evaluating 1 state"
         if last is not None:
-            how += f", with the area of '{self.network.columns.names[last]}' between its limits in each"
+            how += f", integrating '{self.network.columns.names[last]}' between its limits in each"
         return above - below, states, how
 
     def _any_order(self, both: Boxes, given: Boxes) -> tuple[tuple[float, int], tuple[float, int], int | None] | None:

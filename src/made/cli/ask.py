@@ -22,7 +22,7 @@ MOST_BYTES = 16 << 20  # of questions on standard input
 
 @command
 def ask(
-    model: MODEL,
+    folder: MODEL,
     questions: Annotated[
         list[str] | None,
         typer.Argument(
@@ -53,12 +53,12 @@ def ask(
     from made.ask.exact import SAMPLES
     from made.ask.parser import parse
 
-    made = load(model, seed, quiet=quiet)
+    model = load(folder, quiet=quiet)
     for text in texts:  # what cannot be read is said before anything is computed
-        parse(text, made.model_.schema.fields)
+        parse(text, model.schema.fields)
     answers = []
     for text in texts:
-        answer = made.probability(text, samples=SAMPLES if samples is None else samples)
+        answer = model.probability(text, samples=SAMPLES if samples is None else samples, random_state=seed)
         answers.append({**asdict(answer), "interval": list(answer.interval)})
         if not as_json:
             say(visible(str(answer)))

@@ -26,7 +26,7 @@ __all__ = ["denoise"]
 
 @command
 def denoise(
-    model: MODEL,
+    folder: MODEL,
     data: DATA,
     out: OUT = None,
     error: Annotated[float, typer.Option("--error", help="The probability that an entry is wrong.")] = 0.05,
@@ -59,25 +59,25 @@ def denoise(
     from made.io.write import Writer
     from made.queries.batches import counted_from
 
-    made = load(model, seed, masks, quiet)
-    errors = assignments("--column-error", column_error, made) or {}
+    model = load(folder, masks, quiet)
+    errors = assignments("--column-error", column_error, model) or {}
     for name, chance in errors.items():
         if not isinstance(chance, float):
             raise usage(f"'--column-error' of {name!r} should be a probability, not {chance!r}.")
-    names, generator = list(made.model_.schema.names), made.model_.generator(made.random_state)
+    names, random = list(model.schema.names), model.generator(seed)
     changed, entries, method, largest = 0, 0, "", 0.0
     with ExitStack() as open_files:
         output = open_files.enter_context(Output(out, as_json, quiet, names, safe_csv))
         listed = None if changes is None else open_files.enter_context(Writer(changes))
-        for first, rows in stream_rows(data, made, quiet):
+        for first, rows in stream_rows(data, model, quiet):
             with counted_from(first):
-                clean, how = made.denoise(
+                clean, how = model.denoise(
                     rows,
                     error,
                     column_error=errors,
                     strategy="mean" if mean else "mode",
                     return_uncertainty=True,
-                    random_state=generator,
+                    random_state=random,
                 )
             output.write(clean)
             which = how.wrong > 0.5 if mean else how.changed

@@ -15,7 +15,7 @@ __all__ = ["evaluate"]
 
 @command
 def evaluate(
-    model: MODEL,
+    folder: MODEL,
     data: DATA,
     given: GIVEN = None,
     masks: MASKS = None,
@@ -29,11 +29,11 @@ def evaluate(
 
     from made.queries.likelihood import mean_and_interval
 
-    made = load(model, seed, masks, quiet)
-    log_p = np.concatenate(list(log_probs(made, data, given, quiet)))
+    model = load(folder, masks, quiet)
+    log_p = np.concatenate(list(log_probs(model, data, given, quiet)))
     nll, half = mean_and_interval(-torch.from_numpy(log_p))
-    count = len(made.model_.masks)
-    asked = made.n_features_in_ - len(set(given_columns(given, made) or []))
+    count = len(model.masks)
+    asked = len(model.schema.fields) - len(set(given_columns(given, model) or []))
     bits = nll / math.log(2) / max(asked, 1)
     if as_json:
         print_json({"nll": nll, "ci95": half, "rows": len(log_p), "masks": count, "bits_per_column": bits})

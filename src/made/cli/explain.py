@@ -24,7 +24,7 @@ __all__ = ["explain"]
 
 @command
 def explain(
-    model: MODEL,
+    folder: MODEL,
     data: DATA,
     out: OUT = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the oddest rows to show.")] = 10,
@@ -41,24 +41,24 @@ def explain(
     """
     import numpy as np
 
-    made = load(model, seed, masks, quiet)
-    names, row_filter = list(made.model_.schema.names), RowFilter(made, on_error)
+    model = load(folder, masks, quiet)
+    names, row_filter = list(model.schema.names), RowFilter(model, on_error)
     if out is not None:
         with Output(out, as_json, quiet, names=names, safe_csv=safe_csv) as output:
-            for first, rows in stream_rows(data, made, quiet):
+            for first, rows in stream_rows(data, model, quiet):
                 rows = row_filter.settle(rows)
-                answers = row_filter.answers(first, rows, made.surprise)
+                answers = row_filter.answers(first, rows, model.surprise)
                 output.write(
-                    spread(answers or [(np.arange(0), made.surprise(row_filter.blank(rows)))], len(rows), names)
+                    spread(answers or [(np.arange(0), model.surprise(row_filter.blank(rows)))], len(rows), names)
                 )
             output.facts = row_filter.facts()
         if not as_json:
             row_filter.note(quiet)
         return
     count, oddest = 0, _Oddest(top)
-    for first, rows in stream_rows(data, made, quiet):
+    for first, rows in stream_rows(data, model, quiet):
         rows = row_filter.settle(rows)
-        for places, log_p in row_filter.answers(first, rows, made.score_samples):
+        for places, log_p in row_filter.answers(first, rows, model.score_samples):
             oddest.meet(first, rows, places, -log_p.astype(np.float64))
         count += len(rows)
     count -= row_filter.skipped
@@ -66,7 +66,7 @@ def explain(
     for row, nll, one in oddest.rows:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenWarning)  # they were counted when the rows were scored
-            surprise = made.surprise(one)
+            surprise = model.surprise(one)
         each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)[0]
         ranked = [int(d) for d in np.argsort(-np.nan_to_num(each, nan=-np.inf), kind="stable") if each[d] == each[d]]
         framed = hasattr(one, "column_names")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command, usage
 from made.cli.options import DATA, JSON, QUIET
 from made.cli.parsing import place, whole_number
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
+# Schedules of the learning rate that do not depend on the last epoch, so that a finished run can be resumed.
+RESUMABLE = ("constant", "falling")
 TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "auto flag": bool, "seed": int, "verbose": int}
 
 
@@ -137,26 +140,43 @@ def fit(
     width = rows.shape[1]
     if shape is not None and shape[0] * shape[1] != width:
         raise usage(f"'--image' is {shape[0]}x{shape[1]}, {shape[0] * shape[1]} pixels, but there are {width} columns.")
+    again = shlex.join(["made", "fit", data, "--out", str(out), *(["--valid", str(valid)] if own_valid else [])])
     try:
         model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite)
     except KeyboardInterrupt as stopped:
         text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
-        words = ["made", "fit", data, "--out", str(out), *(["--valid", str(valid)] if own_valid else []), "--resume"]
-        raise Interrupted(f"{text} To go on: {shlex.join(words)}", signal_of(stopped)) from None
+        raise Interrupted(f"{text} To resume: {again} --resume", signal_of(stopped)) from None
     draw_pictures(model, out, shape, quiet)
+    columns = describe_columns(model.model_.schema, rows)
     if as_json:
-        print_json(summary(model, out))
+        print_json(summary(model, out) | {"columns": columns})
         return
+    if not quiet:
+        print_columns(columns, model.model_.schema.fields)
     nll = (
         "" if model.valid_nll_ is None else f" Validation NLL {model.valid_nll_:.3f} nats (epoch {model.best_epoch_})."
     )
     note(f"{model.n_epochs_} epochs.{nll} The model is in {out}.", quiet)
+    if _still_improving(model):
+        how = "--resume" if model.schedule in RESUMABLE else "--overwrite, with the same options,"
+        note(
+            "The validation NLL was still improving when training ended. To train longer: "
+            f"{again} {how} --max-epochs {2 * model.n_epochs_}",
+            quiet,
+        )
 
 
 def summary(model: MADE, out: Path) -> dict[str, Any]:
-    """What became of a fit."""
+    """The outcome of a fit, for JSON."""
     scores = model.model_.config.scores
-    return {"out": str(out), "finished": model.model_.finished, "epochs": model.n_epochs_, **scores}
+    facts = {"out": str(out), "finished": model.model_.finished, "epochs": model.n_epochs_, **scores}
+    return facts | {"still_improving": _still_improving(model)}
+
+
+def _still_improving(model: MADE) -> bool:
+    """Whether the best epoch is among the last 5 %, so that more epochs would probably help."""
+    epochs, best = model.n_epochs_, model.best_epoch_
+    return best is not None and epochs > 0 and epochs - best <= max(1, epochs // 20)
 
 
 def _shape(image: str | None) -> tuple[int, int] | None:

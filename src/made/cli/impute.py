@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from made.estimator import MADE
+    from made.model.model import Model
     from made.queries.imputation import Uncertainty
 
 __all__ = ["impute"]
@@ -29,7 +29,7 @@ __all__ = ["impute"]
 
 @command
 def impute(
-    model: MODEL,
+    folder: MODEL,
     data: DATA,
     out: OUT = None,
     strategy: Annotated[
@@ -69,9 +69,9 @@ def impute(
 
     from made.io.write import Writer
 
-    made = load(model, seed, quiet=quiet)
-    names, generator = list(made.model_.schema.names), made.model_.generator(made.random_state)
-    row_filter = RowFilter(made, on_error)
+    model = load(folder, quiet=quiet)
+    names, random = list(model.schema.names), model.generator(seed)
+    row_filter = RowFilter(model, on_error)
     if stack and {"row", "draw"} & set(names):
         raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: leave it out.")
     paths = _numbered(str(out), draws) if draws > 1 and not stack else []
@@ -85,18 +85,18 @@ def impute(
         rows_seen = 0
 
         def fill(rows: Any) -> tuple[list[Any], Uncertainty | None]:
-            answer = made.impute(
+            answer = model.impute(
                 rows,
                 strategy=strategy,  # type: ignore[arg-type]
                 n_draws=draws,
                 return_uncertainty=sure is not None,
-                random_state=generator,
+                random_state=random,
             )
             filled, how_sure = answer if sure is not None else (answer, None)
             return [filled] if draws == 1 else list(filled), how_sure
 
-        for first, rows in stream_rows(data, made, quiet):
-            rows = _settled(row_filter.settle(rows), made)
+        for first, rows in stream_rows(data, model, quiet):
+            rows = _settled(row_filter.settle(rows), model)
             parts = row_filter.answers(first, rows, fill) or [(np.arange(0), fill(row_filter.blank(rows)))]
             each = [spread([(at, some[draw]) for at, (some, _) in parts], len(rows), names) for draw in range(draws)]
             if stack:
@@ -105,7 +105,7 @@ def impute(
                 for output, table in zip(outputs, each, strict=True):
                     output.write(table)
             if sure is not None and uncertainty is not None:
-                lines = _holes(made, each, _together([(at, how) for at, (_, how) in parts], len(rows)), first)
+                lines = _holes(model, each, _together([(at, how) for at, (_, how) in parts], len(rows)), first)
                 sure.write(for_file(lines, uncertainty, None, safe_csv))
             rows_seen += len(rows)
         outputs[0].facts = row_filter.facts()
@@ -138,13 +138,13 @@ def _numbered(out: str, count: int) -> list[str]:
     return [str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in range(1, count + 1)]
 
 
-def _settled(rows: Any, made: MADE) -> Any:
+def _settled(rows: Any, model: Model) -> Any:
     """Whole numbers as real ones where the model has these: what is filled in need not be whole, in any piece."""
-    if not hasattr(rows, "column_names") or not made.model_.schema.named:
+    if not hasattr(rows, "column_names") or not model.schema.named:
         return rows
     import pyarrow as pa
 
-    for field in made.model_.schema.fields:
+    for field in model.schema.fields:
         if field.dtype == "float" and pa.types.is_integer(rows.schema.field(field.name).type):
             place = rows.column_names.index(field.name)
             rows = rows.set_column(place, field.name, rows.column(place).cast(pa.float64()))
@@ -166,13 +166,13 @@ def _stacked(draws: list[Any], names: list[str], first: int) -> pa.Table:
     return table.add_column(0, "row", pa.array(first + np.repeat(np.arange(rows), count)))
 
 
-def _holes(made: MADE, draws: list[Any], sure: Uncertainty, first: int) -> pa.Table:
+def _holes(model: Model, draws: list[Any], sure: Uncertainty, first: int) -> pa.Table:
     """A line for each hole and draw: what was filled in, and how sure that is."""
     import numpy as np
     import pyarrow as pa
 
     parts = []
-    for d, field in enumerate(made.model_.schema.fields):
+    for d, field in enumerate(model.schema.fields):
         places = np.flatnonzero(~np.isnan(sure.entropy[:, d]) | ~np.isnan(sure.standard_deviation[:, d]))
         for draw, each in enumerate(draws, start=1):
             probability = sure.probability if sure.probability.ndim == 2 else sure.probability[draw - 1]
@@ -188,7 +188,7 @@ def _holes(made: MADE, draws: list[Any], sure: Uncertainty, first: int) -> pa.Ta
             }
             for name, end in (("low", sure.low), ("high", sure.high)):
                 ends = end[places, d]
-                if any(field.temporal for field in made.model_.schema.fields):
+                if any(field.temporal for field in model.schema.fields):
                     part[name] = texts(np.stack([field.decode(ends, "text")[0]], axis=1), 0, np.arange(len(ends)))
                 else:
                     part[name] = ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command
 from made.cli.models import load
 from made.cli.options import JSON, MODEL, QUIET, SEED
@@ -11,40 +12,31 @@ __all__ = ["info"]
 
 
 @command
-def info(model: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
-    """What a model is: its columns, its parameters, how it was trained."""
-    made = load(model, quiet=True)
-    stored, config = made.model_, made.model_.config
+def info(folder: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
+    """Show what a model is: its columns and their kinds, its parameters, how it was trained."""
+    model = load(folder, quiet=True)
+    config, best, nll = model.config, model.config.scores.get("best_epoch"), model.config.scores.get("valid_nll")
+    columns = describe_columns(model.schema)
     facts = {
         "made": config.made,
-        "finished": stored.finished,
-        "epochs": made.n_epochs_,
-        "best_epoch": made.best_epoch_,
-        "valid_nll": made.valid_nll_,
-        "parameters": sum(weight.numel() for weight in stored.network.state_dict().values()),
+        "finished": model.finished,
+        "epochs": len(model.history),
+        "best_epoch": best,
+        "valid_nll": nll,
+        "parameters": sum(weight.numel() for weight in model.network.state_dict().values()),
         "rows": config.data.rows,
         "valid_rows": config.data.valid_rows,
-        "columns": [
-            {"name": field.name, "kind": field.kind} | ({"values": list(field.values)} if field.values else {})
-            for field in stored.schema.fields
-        ],
+        "columns": columns,
         "settings": config.parameters,
     }
     if as_json:
         print_json(facts)
         return
-    from made.tables.facts import KINDS
-
-    kinds = ", ".join(
-        f"{sum(field.kind == kind for field in stored.schema.fields)} {kind}"
-        for kind in KINDS
-        if any(field.kind == kind for field in stored.schema.fields)
-    )
-    state = "finished" if stored.finished else "not finished"
-    nll = "" if made.valid_nll_ is None else f", validation NLL {made.valid_nll_:.3f} in epoch {made.best_epoch_}"
-    say(f"{model}: a model of made {config.made}, {state}")
-    say(f"columns     {len(stored.schema.fields)} ({kinds})")
-    say(f"rows        {facts['rows']} to train on, {facts['valid_rows']} to choose by")
-    say(f"training    {made.n_epochs_} epochs{nll}")
+    validation = "" if nll is None else f", validation NLL {nll:.3f} in epoch {best}"
+    say(f"{folder}: a model of made {config.made}, {'finished' if model.finished else 'not finished'}")
+    say(f"rows        {config.data.rows} for training, {config.data.valid_rows} for validation")
+    say(f"training    {len(model.history)} epochs{validation}")
     say(f"parameters  {facts['parameters']}")
-    say(f"network     {stored.network.extra_repr()}")
+    say(f"network     {model.network.extra_repr()}")
+    say(f"columns     {len(model.schema.fields)}")
+    print_columns(columns, model.schema.fields)

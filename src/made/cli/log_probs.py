@@ -12,26 +12,26 @@ from made.cli.rows import stream_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from made.estimator import MADE
+    from made.model.model import Model
 
 __all__ = ["given_columns", "log_probs"]
 
 
 def log_probs(
-    made: MADE, data: str, given: str | None, quiet: bool, row_filter: RowFilter | None = None
+    model: Model, data: str, given: str | None, quiet: bool, row_filter: RowFilter | None = None
 ) -> Iterator[NDArray[Any]]:
     """log p of rows, block by block; NaN for those that are skipped."""
     import numpy as np
 
-    names = given_columns(given, made)
-    row_filter = RowFilter(made, OnError.stop) if row_filter is None else row_filter
-    for first, rows in stream_rows(data, made, quiet):
+    names = given_columns(given, model)
+    row_filter = RowFilter(model, OnError.stop) if row_filter is None else row_filter
+    for first, rows in stream_rows(data, model, quiet):
         rows = row_filter.settle(rows)
-        log_p = np.full(len(rows), np.nan, dtype=made.dtype)
-        for places, values in row_filter.answers(first, rows, lambda some: made.score_samples(some, given=names)):
+        log_p = np.full(len(rows), np.nan, dtype=model.config.parameters["dtype"])
+        for places, values in row_filter.answers(first, rows, lambda some: model.score_samples(some, given=names)):
             log_p[places] = values
         yield log_p
 
 
-def given_columns(given: str | None, model: MADE) -> list[str | int] | None:
+def given_columns(given: str | None, model: Model) -> list[str | int] | None:
     return None if given is None else columns("--given", given, model)

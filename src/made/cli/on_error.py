@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from made.estimator import MADE
+    from made.model.model import Model
     from made.tables.field import Field
 
 __all__ = ["ON_ERROR", "OnError", "RowFilter", "spread"]
@@ -54,8 +54,8 @@ class RowFilter:
         reasons: why, of the first three.
     """
 
-    def __init__(self, made: MADE, on_error: OnError) -> None:
-        self.made, self.skip = made, on_error is OnError.skip
+    def __init__(self, model: Model, on_error: OnError) -> None:
+        self.model, self.skip = model, on_error is OnError.skip
         self.skipped, self.reasons = 0, list[str]()
         self._unusable: dict[int, str] = {}
 
@@ -71,7 +71,7 @@ class RowFilter:
         rows = self._finite(rows)
         if not hasattr(rows, "column_names"):
             return rows
-        schema = self.made.model_.schema
+        schema = self.model.schema
         for d, field in enumerate(schema.fields):
             place = d if not schema.named else _index(rows.column_names, field.name)
             if d == ignore or place is None or field.kind != "numeric" or field.temporal is not None:
@@ -174,9 +174,9 @@ class RowFilter:
         from made.errors import MadeError
         from made.tables.table import holes
 
-        schema, wrong = self.made.model_.schema, dict[int, str]()
+        schema, wrong = self.model.schema, dict[int, str]()
         try:
-            table = self.made.model_.table(rows, ignore)
+            table = self.model.table(rows, ignore)
             places = schema._places(table)
         except MadeError as error:
             if error.row is None:

@@ -13,7 +13,7 @@ from made.cli.errors import usage
 from made.display import shortened
 
 if TYPE_CHECKING:
-    from made.estimator import MADE
+    from made.model.model import Model
 
 __all__ = ["assignments", "columns", "kinds", "place", "whole_number", "whole_numbers"]
 
@@ -45,20 +45,20 @@ def place(name: str, names: Sequence[str]) -> str | int:
     return name if name in names or number is None else number
 
 
-def columns(option: str, text: str, model: MADE) -> list[str | int]:
+def columns(option: str, text: str, model: Model) -> list[str | int]:
     """'age, job' as columns."""
-    names = model.model_.schema.names
+    names = model.schema.names
     found = [place(entry, names) for entry in _entries(option, text) if entry.strip()]
     if not found:
         raise usage(f"'{option}' should name columns, such as age,job.")
     return found
 
 
-def assignments(option: str, text: str | None, model: MADE) -> dict[str | int, Any] | None:
+def assignments(option: str, text: str | None, model: Model) -> dict[str | int, Any] | None:
     """'a=1, b=x' as columns and values; a value may be in quotes. A column's name may have a = in it."""
     if text is None:
         return None
-    names, known = model.model_.schema.names, dict[str | int, Any]()
+    names, known = model.schema.names, dict[str | int, Any]()
     for entry in _entries(option, text):
         places = [found.start() for found in re.finditer("=", entry)]
         fitting = [each for each in places if {entry[:each], entry[:each].strip()} & set(names)] or places[:1]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from made.estimator import MADE
+    from made.model.model import Model
     from made.queries.conditional import Forecast
     from made.tables.field import Field
     from made.tables.table import Table
@@ -33,7 +33,7 @@ DAY = 86_400.0
 
 @command
 def predict(
-    model: MODEL,
+    folder: MODEL,
     data: DATA,
     target: Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)],
     out: OUT = None,
@@ -54,18 +54,18 @@ def predict(
 
     from made.queries.conditional import forecast
 
-    made = load(model, seed, masks, quiet)
-    d = made.model_.position(place(target, made.model_.schema.names))
-    field, scores, row_filter = made.model_.schema.fields[d], _Scores(), RowFilter(made, on_error)
+    model = load(folder, masks, quiet)
+    d = model.position(place(target, model.schema.names))
+    field, scores, row_filter = model.schema.fields[d], _Scores(), RowFilter(model, on_error)
 
     def expect(rows: Any) -> tuple[NDArray[Any], Forecast, int]:
-        table = made.model_.table(rows, d)
-        codes = made.model_.codes(table, d)
-        codes[:, d], unknown = _truth(made, table, d)
-        return codes[:, d], forecast(made.model_.ensemble, codes, d), unknown
+        table = model.table(rows, d)
+        codes = model.codes(table, d)
+        codes[:, d], unknown = _truth(model, table, d)
+        return codes[:, d], forecast(model.ensemble, codes, d), unknown
 
     with Output(out, as_json, quiet, safe_csv=safe_csv) as output:
-        for first, rows in stream_rows(data, made, quiet, lacks=d):
+        for first, rows in stream_rows(data, model, quiet, optional=d):
             rows = row_filter.settle(rows, ignore=d)
             answers = row_filter.answers(first, rows, expect, ignore=d)
             for _, answer in answers:
@@ -79,7 +79,7 @@ def predict(
             note(line, quiet)
 
 
-def _truth(made: MADE, table: Table, d: int) -> tuple[NDArray[Any], int]:
+def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     """The codes of what the rows have in a column, NaN where nothing or nothing known; and how many are not known."""
     import numpy as np
 
@@ -87,7 +87,7 @@ def _truth(made: MADE, table: Table, d: int) -> tuple[NDArray[Any], int]:
     from made.tables.field import number_in
     from made.tables.table import holes
 
-    schema = made.model_.schema
+    schema = model.schema
     here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
     field, values, dtype = schema.fields[d], table.columns[here], table.dtypes[here]
     hole = holes(values)

@@ -19,7 +19,7 @@ __all__ = ["report"]
 
 @command
 def report(
-    model: MODEL,
+    folder: MODEL,
     data: DATA,
     out: Annotated[
         str | None,
@@ -50,10 +50,10 @@ def report(
     page = None if out is None and as_json else page_path("report", out, data)
     from made.report.measure import measure
 
-    made = load(model, seed, quiet=quiet)
-    table = known_columns(read_rows(data, "test")[0], made, quiet)
+    model = load(folder, quiet=quiet)
+    table = known_columns(read_rows(data, "test")[0], model, quiet)
     found = measure(
-        made.model_, table, samples=samples, most_rows=rows, top=top, seed=seed, name=str(model), data=_called(data)
+        model, table, samples=samples, most_rows=rows, top=top, seed=seed, name=str(folder), data=_called(data)
     )
     for each in found.notes:
         note(f"Note: {each}", quiet)

@@ -17,7 +17,7 @@ __all__ = ["sample"]
 
 @command
 def sample(
-    model: MODEL,
+    folder: MODEL,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many rows.")] = 1,
     out: OUT = None,
     given: Annotated[
@@ -34,9 +34,9 @@ def sample(
     """Draw new rows."""
     from made.queries import batches as blocks
 
-    made = load(model, seed, quiet=quiet)
-    known, generator = assignments("--given", given, made), made.model_.generator(made.random_state)
-    with Output(out, as_json, quiet, made.model_.schema.names, safe_csv) as output:
+    model = load(folder, quiet=quiet)
+    known, random = assignments("--given", given, model), model.generator(seed)
+    with Output(out, as_json, quiet, model.schema.names, safe_csv) as output:
         for begin in range(0, count, blocks.ROWS_AT_A_TIME):
             some = min(blocks.ROWS_AT_A_TIME, count - begin)
-            output.write(made.sample(some, given=known, temperature=temperature, random_state=generator))
+            output.write(model.sample(some, given=known, temperature=temperature, random_state=random))

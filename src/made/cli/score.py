@@ -15,7 +15,7 @@ __all__ = ["score"]
 
 @command
 def score(
-    model: MODEL,
+    folder: MODEL,
     data: DATA,
     out: OUT = None,
     given: GIVEN = None,
@@ -27,9 +27,9 @@ def score(
 ) -> None:
     """log p of each row, in nats. Empty entries are not observed: the likelihood is that of the others."""
 
-    made = load(model, seed, masks, quiet)
-    row_filter = RowFilter(made, on_error)
-    parts = log_probs(made, data, given, quiet, row_filter)
+    model = load(folder, masks, quiet)
+    row_filter = RowFilter(model, on_error)
+    parts = log_probs(model, data, given, quiet, row_filter)
     if as_json and out in (None, "-"):
         values = [float(value) for log_p in parts for value in log_p]
         print_json({"log_prob": values} | row_filter.facts())

@@ -105,7 +105,7 @@ def tune(
     except KeyboardInterrupt as stopped:
         text = str(stopped) or "the search was stopped before the first trial."
         words = ["made", "tune", data, "--out", str(out), *own_valid, *(["--jobs", str(jobs)] if jobs > 1 else [])]
-        raise Interrupted(f"{text} To go on: {shlex.join([*words, '--resume'])}", signal_of(stopped)) from None
+        raise Interrupted(f"{text} To resume: {shlex.join([*words, '--resume'])}", signal_of(stopped)) from None
     if as_json:
         print_json(summary(tuned, refit))
     else:

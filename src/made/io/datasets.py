@@ -30,6 +30,7 @@ __all__ = [
     "DIGESTS",
     "NAMES",
     "SPLITS",
+    "TABLES",
     "Dataset",
     "DatasetInfo",
     "cache",
@@ -39,6 +40,7 @@ __all__ = [
     "load",
     "split",
     "state",
+    "table_file",
     "where",
 ]
 
@@ -92,6 +94,13 @@ NAMES: dict[str, DatasetInfo] = {
     "web": DatasetInfo(300, 14000, 3188, 32561, "which of 300 keywords are in a page of the web"),
     "binarized_mnist": DatasetInfo(
         784, 50000, 10000, 10000, "MNIST's handwritten digits, binarised once, at random", image=(28, 28), attached=True
+    ),
+}
+
+# Tables that come with the package as CSV files, without splits: all rows are for training.
+TABLES: dict[str, DatasetInfo] = {
+    "penguins": DatasetInfo(
+        7, 344, 0, 0, "three species of penguins of Palmer Station, Antarctica: text, numbers, missing values"
     ),
 }
 
@@ -167,6 +176,16 @@ def load(name: str) -> Dataset:
     except DataError as error:
         raise DataError(f"{error} Put the right file there, or remove it.") from None
     return Dataset(name, rows["train"], rows["valid"], rows["test"], NAMES[name].image if name in NAMES else None)
+
+
+def table_file(name: str) -> Path | None:
+    """The CSV file of a table that comes with the package; None if there is no table of this name.
+
+    Example:
+        >>> str(table_file("penguins")).endswith("penguins.csv"), table_file("adult")
+        (True, None)
+    """
+    return Path(__file__).with_name(f"{name}.csv") if name in TABLES else None
 
 
 def split(source: str) -> tuple[str, str | None]:

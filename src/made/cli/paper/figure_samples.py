@@ -41,8 +41,8 @@ def samples(
 ) -> None:
     """Figure 3: samples, each row of them by a mask of its own, beside the training rows that are nearest to them."""
     from made.columns.discrete import Binary
-    from made.estimator import MADE
     from made.io import datasets
+    from made.model.model import Model
     from made.paper import figure_samples
     from made.paper.results_file import ResultsFile
     from made.queries.sampling import sample
@@ -54,29 +54,29 @@ def samples(
         raise usage(f"'--data': {data} is no set of images: choose one, such as binarized_mnist.")
     folder = _best(results, runs, data) if model is None else model
     start = time.perf_counter()
-    fitted = MADE.load(folder)
-    network, width = fitted.model_.network, image[0] * image[1]
+    fitted = Model.load(folder)
+    network, width = fitted.network, image[0] * image[1]
     if len(network.columns) != width or not all(isinstance(column, Binary) for column in network.columns):
         raise usage(f"'--model': {folder} is no model of {width} binary columns, such as {data} has; name one of them.")
     rows, family = datasets.load(data), network.connectivities
     if family.masks is not None and len(family.numbers()) < masks:
         note(f"Note: this model has no more than {len(family.numbers())} masks; rows share them.", quiet)
     numbers = [index // PER_ROW for index in range(masks * PER_ROW)]
-    drawn = sample(fitted.model_.ensemble, len(numbers), numbers=numbers, generator=seed).numpy()
+    drawn = sample(fitted.ensemble, len(numbers), numbers=numbers, generator=seed).numpy()
     neighbours = rows.train[figure_samples.nearest(drawn, rows.train)]
     differing = (drawn != neighbours).sum(axis=1)
     of_test = (rows.test != rows.train[figure_samples.nearest(rows.test, rows.train)]).sum(axis=1)
     figure_samples.plot(drawn, neighbours, image, picture, per_row=PER_ROW)
-    scores = fitted.model_.config.scores
+    scores = fitted.config.scores
     result = record.put(
         {
             "dataset": data,
             "row": "figure samples",
             "valid_nll": scores.get("valid_nll"),
-            "masks": fitted.masks,
+            "masks": fitted.config.parameters["masks"],
             "config": {"name": folder.name, "model": str(folder)},
             "seed": seed,
-            "epochs": fitted.n_epochs_,
+            "epochs": len(fitted.history),
             "seconds": round(time.perf_counter() - start, 3),
             "command": typed(),
             "picture": str(picture),

@@ -58,7 +58,7 @@ def search_for(
         )
     except KeyboardInterrupt as stopped:
         text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
-        raise Interrupted(f"{text} To go on: {typed()}", signal_of(stopped)) from None
+        raise Interrupted(f"{text} To resume: {typed()}", signal_of(stopped)) from None
 
 
 def print_results(rows: list[dict[str, Any]], as_json: bool) -> None:

@@ -36,8 +36,8 @@ def baselines(
     chosen = data or [*(name for name in published.UCI_SETS if name not in published.ABSENT), table_mnist.SET]
     known = {row for name in chosen for row in table_baselines.rows_of(name)}
     rows = chosen_rows(row, tuple(each for each in table_baselines.ALL if each in known))
-    made = []
+    found = []
     with search_for("baselines", results, runs, grid.value, seed, as_json, quiet) as search:
         for name in chosen:
-            made += table_baselines.make(search, datasets.load(name), rows)
-    print_results(made, as_json)
+            found += table_baselines.make(search, datasets.load(name), rows)
+    print_results(found, as_json)

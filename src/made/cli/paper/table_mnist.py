@@ -54,6 +54,6 @@ def mnist(
     with search_for("mnist", results, runs, grid.value, seed, as_json, quiet) as search:
         data = datasets.load(table_mnist.SET)
         paper = tuple(each for each in rows if each in table_mnist.ROWS)
-        made = table_mnist.make(search, data, paper, width, epochs, rates)
-        made += own_models.make(search, data, tuple(each for each in rows if each in own_models.ROWS))
-    print_results(made, as_json)
+        found = table_mnist.make(search, data, paper, width, epochs, rates)
+        found += own_models.make(search, data, tuple(each for each in rows if each in own_models.ROWS))
+    print_results(found, as_json)

@@ -29,7 +29,7 @@ def uci(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Table 4: the binary UCI sets. Rows: MADE, MADE mask sampling, ours, any-order."""
+    """Table 4: the binary UCI sets. Rows: Model, MADE mask sampling, ours, any-order."""
     from made.io import datasets
     from made.paper import own_models, published, table_uci
 
@@ -38,10 +38,10 @@ def uci(
     for name in chosen:  # all, before training on the first
         if datasets.where(name) is None and name in published.ABSENT:
             raise usage(f"'--data': there is no {name}: {published.ABSENT[name]}.")
-    made = []
+    found = []
     with search_for("uci", results, runs, grid.value, seed, as_json, quiet) as search:
         for name in chosen:
             rows_of_set = datasets.load(name)
-            made += table_uci.make(search, rows_of_set, tuple(each for each in rows if each in table_uci.ROWS))
-            made += own_models.make(search, rows_of_set, tuple(each for each in rows if each in own_models.ROWS))
-    print_results(made, as_json)
+            found += table_uci.make(search, rows_of_set, tuple(each for each in rows if each in table_uci.ROWS))
+            found += own_models.make(search, rows_of_set, tuple(each for each in rows if each in own_models.ROWS))
+    print_results(found, as_json)
