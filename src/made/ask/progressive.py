@@ -25,6 +25,7 @@ from made.hints import argument
 from made.queries.conditional import column_units
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
+from made.queries.random import uniform
 from made.queries.sampling import complete
 
 __all__ = ["Cells", "Estimate", "Paths", "impossible"]
@@ -183,8 +184,8 @@ class Paths:
     def _fill(self, which: Tensor, columns: Sequence[int], number: int) -> None:
         """Draw columns that the boxes do not restrict, all of them in one pass."""
         rows = self.values[which].masked_fill(~self.known[which], torch.nan)
-        uniform = self._uniform(rows.numel()).reshape(rows.shape).clamp(min=torch.finfo(torch.float64).eps / 4)
-        filled = complete(self.ensemble, rows, torch.full((len(rows),), number), uniform, batch_size=ROWS)
+        noise = uniform(*rows.shape, like=rows, generator=self.generator)
+        filled = complete(self.ensemble, rows, torch.full((len(rows),), number), noise, batch_size=ROWS)
         for d in columns:
             self.values[which, d] = filled[:, d]
 
@@ -253,8 +254,8 @@ class Estimate:
         rows = torch.full((1, len(self.network.columns)), torch.nan, dtype=torch.float64)
         for d, value in state.items():
             rows[0, d] = value
-        values, hole = self.network.columns.check(rows, like)
-        known = torch.ones_like(values[0], dtype=torch.bool) if hole is None else ~hole[0]
+        values, missing = self.network.columns.check(rows, like)
+        known = torch.ones_like(values[0], dtype=torch.bool) if missing is None else ~missing[0]
         return Paths(self.ensemble, values.expand(self.count, -1), known, self.generator)
 
     def _mask_of(self, block: int) -> Tensor:

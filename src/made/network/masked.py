@@ -223,14 +223,14 @@ class Network(nn.Module):
             connectivity: a connectivity, or its number.
             given: flags of the given entries, (rows, columns).
         """
-        values, hole = self.columns.check(rows, self.c)
+        values, missing = self.columns.check(rows, self.c)
         if given is not None and (given.dtype != torch.bool or given.shape != values.shape):
             raise ValueError(f"'given' should be flags, true or false, of the shape {tuple(values.shape)}.")
         layout = self.layout(connectivity)
         outputs = self.run(
             layout,
             layout.arrange(values),
-            observed=None if hole is None else layout.arrange(~hole),
+            observed=None if missing is None else layout.arrange(~missing),
             given=None if given is None else layout.arrange(given),
             dropout=self.training,
         )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from made.columns.group import Columns
 
-__all__ = ["layer_sizes", "matrix_layers", "weight_shapes"]
+__all__ = ["matrix_layers", "weight_shapes"]
 
 
 def matrix_layers(depth: int, *, direct: bool = False, conditioning: bool = False) -> dict[str, tuple[int, int]]:
@@ -31,11 +31,6 @@ def matrix_layers(depth: int, *, direct: bool = False, conditioning: bool = Fals
     return matrices
 
 
-def layer_sizes(columns: Columns, hidden_sizes: Sequence[int]) -> dict[int, int]:
-    """The number of units of each layer."""
-    return {-1: len(columns), **dict(enumerate((columns.inputs, *hidden_sizes, columns.outputs)))}
-
-
 def weight_shapes(
     columns: Columns, hidden_sizes: Sequence[int], *, direct: bool = False, conditioning: bool = False
 ) -> dict[str, tuple[int, ...]]:
@@ -45,7 +40,8 @@ def weight_shapes(
         >>> weight_shapes(Columns.binary(3), [8])
         {'b1': (8,), 'c': (3,), 'W1': (8, 3), 'V': (3, 8)}
     """
-    sizes, depth = layer_sizes(columns, hidden_sizes), len(hidden_sizes)
+    depth = len(hidden_sizes)
+    sizes = {-1: len(columns), **dict(enumerate((columns.inputs, *hidden_sizes, columns.outputs)))}
     shapes: dict[str, tuple[int, ...]] = {f"b{layer}": (sizes[layer],) for layer in range(1, depth + 1)}
     shapes["c"] = (sizes[depth + 1],)
     for name, (after, before) in matrix_layers(depth, direct=direct, conditioning=conditioning).items():

@@ -23,6 +23,7 @@ from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.incremental import IncrementalPass
 from made.queries.likelihood import log_prob, outputs, require_prefixes
+from made.queries.random import double
 
 __all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "predict", "predictions"]
 
@@ -107,14 +108,14 @@ class Prediction:
         masks, rows = self.weights.shape
         each = -(-count // masks)
         # In double precision, so that the answer for a row hardly depends on the rows in its batch.
-        double = torch.float64 if self.units.device.type != "mps" else self.units.dtype
-        place = torch.arange(each, dtype=double, device=self.units.device)
+        dtype = double(self.units)
+        place = torch.arange(each, dtype=dtype, device=self.units.device)
         values = []
-        for index, units in enumerate(self.units.to(double)):
+        for index, units in enumerate(self.units.to(dtype)):
             noise = self.kind.noise((place + (index + 0.5) / masks) / each)
             drawn = self.kind.draw(units.expand(each, *units.shape), noise.unsqueeze(1).expand(each, rows))
-            values.append(self.kind.outer(drawn).to(double))
-        return torch.cat(values), (self.weights.to(double).exp() / each).repeat_interleave(each, dim=0)
+            values.append(self.kind.outer(drawn).to(dtype))
+        return torch.cat(values), (self.weights.to(dtype).exp() / each).repeat_interleave(each, dim=0)
 
     def summary(self, levels: Sequence[float] = (0.05, 0.5, 0.95), *, batch_size: int = 200) -> Summary:
         """Mean, standard deviation and quantiles, from :meth:`points`; a quantile is a value that the column can have.

@@ -37,6 +37,7 @@ from made.queries.conditional import Prediction, predictions
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
+from made.queries.random import uniform
 
 __all__ = ["MOST_STATES", "Denoised", "Gibbs", "denoise"]
 
@@ -360,14 +361,13 @@ def _sample(noisy: _Noisy, gibbs: Gibbs, generator: torch.Generator | None) -> D
     marginals = [torch.zeros(rows, size, dtype=torch.float64, device=values.device) for size in noisy.counts]
     for sweep in range(gibbs.sweeps):
         for d in torch.randperm(columns, generator=generator, device=values.device).tolist():
-            uniform = torch.rand(3, len(values), generator=generator, dtype=torch.float64, device=values.device)
-            uniform.clamp_(min=torch.finfo(torch.float64).eps / 4)
+            noise = uniform(3, len(values), like=values, generator=generator)
             use = sweep >= gibbs.burn_in
             for some, prediction in _entries(many, values, many.observed, d):
                 if size := noisy.counts[d]:
                     posterior = (_values_of(prediction, size) + many.channel(d, some)).softmax(dim=1)
                     below = posterior.cumsum(dim=1)[:, :-1]
-                    values[some, d] = (uniform[0, some, None].to(below) >= below).sum(dim=1).to(values.dtype)
+                    values[some, d] = (noise[0, some, None].to(below) >= below).sum(dim=1).to(values.dtype)
                     if use:
                         kept = posterior.gather(1, many.values[some, d].long().unsqueeze(1)).squeeze(1)
                         wrong[some, d] += (1 - kept).clamp(0, 1)
@@ -375,8 +375,8 @@ def _sample(noisy: _Noisy, gibbs: Gibbs, generator: torch.Generator | None) -> D
                     continue
                 right, other = _number_scores(many, some, d, prediction)
                 chance = torch.sigmoid(other - right)
-                drawn = prediction.draw(uniform[1:, some])
-                values[some, d] = torch.where(uniform[0, some].to(chance) < chance, drawn, many.values[some, d])
+                drawn = prediction.draw(noise[1:, some])
+                values[some, d] = torch.where(noise[0, some].to(chance) < chance, drawn, many.values[some, d])
                 if use:
                     wrong[some, d] += chance
                     instead[some, d] += chance.double() * prediction.kind.outer(prediction.mean()).double()

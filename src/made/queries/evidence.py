@@ -54,10 +54,10 @@ class Evidence:
             if given is not None:
                 raise ValueError("'given' is part of the evidence already.")
             return rows
-        values, hole = network.columns.check(rows, network.c)
+        values, missing = network.columns.check(rows, network.c)
         flags = None if given is None else _flags(network, given, len(values)).to(values.device)
-        if flags is not None and hole is not None and (flags & hole).any():
-            row, column = (flags & hole).nonzero()[0].tolist()
+        if flags is not None and missing is not None and (flags & missing).any():
+            row, column = (flags & missing).nonzero()[0].tolist()
             raise QuestionError(
                 f"column {column} ('{network.columns.names[column]}') is given, but its value is NaN: give "
                 "a value, or leave the column out of 'given'.",
@@ -66,7 +66,7 @@ class Evidence:
             )
         if flags is not None and not flags.any():
             flags = None
-        return cls(values, None if hole is None else ~hole, flags)
+        return cls(values, None if missing is None else ~missing, flags)
 
     @property
     def is_observed(self) -> Tensor:
@@ -111,8 +111,8 @@ def _flags(network: Network, given: Given, rows: int) -> Tensor:
         return flags.expand(rows, width)
     columns = torch.zeros(width, dtype=torch.bool)
     if flags.numel():
-        whole = flags.ndim == 1 and not flags.dtype.is_floating_point
-        if not whole or not all(0 <= column < width for column in flags.tolist()):
+        wmissing = flags.ndim == 1 and not flags.dtype.is_floating_point
+        if not wmissing or not all(0 <= column < width for column in flags.tolist()):
             raise ValueError(
                 f"'given' should be flags, or column names or numbers from 0 to {width - 1}, not {given!r}."
             )

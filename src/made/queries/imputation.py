@@ -16,6 +16,7 @@ from made.queries.batches import blocks
 from made.queries.conditional import Prediction, predictions
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
+from made.queries.random import uniform
 from made.queries.sampling import check_temperature, sample
 
 __all__ = ["Uncertainty", "draw", "fill", "uncertainty"]
@@ -79,16 +80,13 @@ def _draw_single(
 ) -> None:
     """Fill the only missing value of some rows, in place: one pass for each column is enough."""
     like = ensemble.network.c
-    double = like.dtype if like.device.type == "mps" else torch.float64
-    # Two numbers for each row, in the order of the rows.
-    uniform = torch.rand(len(which), 2, generator=generator, dtype=double, device=like.device).t()
-    uniform = uniform.clamp(min=torch.finfo(double).eps / 4)
+    noise = uniform(len(which), 2, like=like, generator=generator).t()
     lacking = np.isnan(rows[which]).argmax(axis=1) if len(which) else which
     for column in np.unique(lacking).tolist():
         places = np.flatnonzero(lacking == column)
         index = torch.from_numpy(places).to(like.device)
         for part, prediction in predictions(ensemble, rows[which[places]], column):
-            values = prediction.draw(uniform[:, index[part]])
+            values = prediction.draw(noise[:, index[part]])
             rows[which[places[part.cpu().numpy()]], column] = prediction.kind.outer(values).cpu().numpy()
 
 

@@ -31,6 +31,7 @@ from made.network.masked import Network
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence, Given
 from made.queries.incremental import factors
+from made.queries.random import double
 from made.queries.schedule import Pass, RowGroup
 
 __all__ = ["log_conditionals", "log_likelihood", "log_prob", "mean_and_interval", "outputs", "require_prefixes"]
@@ -246,8 +247,7 @@ def require_prefixes(network: Network, evidence: Evidence, connectivity: Connect
 def _incremental_log_mean(network: Network, evidence: Evidence, group: RowGroup, batch_size: int) -> Tensor:
     """:func:`_log_means` of all that is asked for, one column at a time."""
     values, masks = evidence.values, group.distinct_masks
-    double = torch.float64 if values.device.type != "mps" else values.dtype
-    total = values.new_full((len(values),), -math.inf, dtype=double)
+    total = values.new_full((len(values),), -math.inf, dtype=double(values))
     for number in masks:
         order, likelihood = group.order(number), torch.zeros_like(total)
         for rows, batch in evidence.split(batch_size):
@@ -274,8 +274,7 @@ def _log_means(
         batch_size: the number of rows in a pass.
     """
     values = evidence.values
-    double = torch.float64 if values.device.type != "mps" else values.dtype
-    totals = [values.new_full((len(values),), -math.inf, dtype=double) for _ in parts]
+    totals = [values.new_full((len(values),), -math.inf, dtype=double(values)) for _ in parts]
     count = 0
     for member in members:
         count += 1
@@ -289,7 +288,7 @@ def _log_means(
                     chosen = factors if part is None else factors * layout.arrange(part[rows])
                     chosen = chosen if here is None else chosen.masked_fill(~here, 0)
                     # The quotient of two sums in single precision would lose too many digits.
-                    total[rows] += chosen.sum(dim=1, dtype=None if len(parts) == 1 else double)
+                    total[rows] += chosen.sum(dim=1, dtype=None if len(parts) == 1 else double(values))
         for total, likelihood in zip(totals, sums, strict=True):
             torch.logaddexp(total, likelihood, out=total)
     return [total - math.log(count) for total in totals]

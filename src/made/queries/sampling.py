@@ -22,6 +22,7 @@ from made.queries.ancestral import ancestral
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob, require_prefixes
+from made.queries.random import uniform
 
 __all__ = ["check_temperature", "complete", "sample"]
 
@@ -90,13 +91,15 @@ def sample(
         else:
             pick = torch.rand(len(rows), generator=generator, dtype=like.dtype, device=like.device)
             chosen = _choose_masks(ensemble, rows, pick, batch_size)
-        # In double precision and above zero: 0 would draw values of almost no probability too often.
-        double = like.dtype if like.device.type == "mps" else torch.float64
-        uniform = torch.rand(len(rows), width, generator=generator, dtype=double, device=like.device)
-        uniform.clamp_(min=torch.finfo(double).eps / 4)
-        noise = None if most_likely else uniform
+        noise = uniform(len(rows), width, like=like, generator=generator)
         filled = complete(
-            ensemble, rows, chosen, noise, asked_last=asked_last, batch_size=batch_size, temperature=temperature
+            ensemble,
+            rows,
+            chosen,
+            None if most_likely else noise,
+            asked_last=asked_last,
+            batch_size=batch_size,
+            temperature=temperature,
         )
         return network.columns.outer(filled)
 
@@ -151,7 +154,7 @@ def complete(
     ensemble: Ensemble,
     rows: Tensor,
     numbers: Tensor,
-    uniform: Tensor | None,
+    noise: Tensor | None,
     *,
     asked_last: bool = True,
     batch_size: int = 500,
@@ -163,7 +166,7 @@ def complete(
         ensemble: the network, and into how many segments it cuts an ordering.
         rows: the rows, coded, (rows, columns).
         numbers: the mask of each row, (rows).
-        uniform: uniform random numbers, (rows, columns); ``None`` for the most likely values.
+        noise: uniform random numbers, (rows, columns); ``None`` for the most likely values.
         asked_last, batch_size, temperature: see :func:`sample`.
     """
     network, filled = ensemble.network, rows.clone()
@@ -179,8 +182,8 @@ def complete(
             if group.incremental:
                 order = group.order(mask)
                 for index in batches:
-                    noise = None if uniform is None else uniform[index]
-                    filled[index] = incremental.complete(network, filled[index], order, noise, temperature)
+                    some = None if noise is None else noise[index]
+                    filled[index] = incremental.complete(network, filled[index], order, some, temperature)
                 continue
             for connectivity, columns in group.passes(mask):
                 layout = network.layout(connectivity, packed=True)
@@ -194,7 +197,7 @@ def complete(
                         layout,
                         layout.arrange(values.masked_fill(~known, 0)),
                         layout.arrange(known) if known.any() else None,
-                        None if uniform is None else layout.arrange(uniform[index]),
+                        None if noise is None else layout.arrange(noise[index]),
                         temperature,
                         None if wanted is None else layout.arrange(wanted),
                     )
