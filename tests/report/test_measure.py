@@ -15,30 +15,42 @@ from made.report.page import page
 from made.report.rows import with_missing
 
 
-def test_a_report_has_the_numbers_of_the_model(report, model, table) -> None:
+def test_the_likelihood_is_that_of_the_model(report, model, table) -> None:
     log_prob = model.score_samples(table).astype(np.float64)
     assert report.likelihood.nll == pytest.approx(-log_prob.mean())
     assert report.likelihood.ci95 == pytest.approx(1.96 * log_prob.std(ddof=1) / math.sqrt(300))
-    assert (report.rows, report.rows_in_data, report.samples, report.seed) == (300, 300, 300, 0)
+
+
+def test_columns_are_described_in_order(report, table) -> None:
     assert [each.name for each in report.columns] == table.column_names
     assert [each.kind for each in report.columns] == ["categorical", "numeric", "binary", "numeric", "binary"]
     assert [each.holes for each in report.columns] == [0, 0.1, 0, 0, 0]
     assert report.columns[0].distinct == 3
-    drawn = model.sample(300, random_state=0)
-    share = {name: drawn["kind"].to_pylist().count(name) / 300 for name in report.columns[0].shares.labels}
-    assert report.columns[0].shares.sampled == pytest.approx(tuple(share.values()))
     assert report.columns[3].spike.value == 0
     assert report.columns[4].shares.labels == ("False", "True")
+
+
+def test_sampled_shares_are_those_of_the_samples(report, model) -> None:
+    assert (report.rows, report.rows_in_data, report.samples, report.seed) == (300, 300, 300, 0)
+    drawn = model.sample(300, random_state=0)["kind"].to_pylist()
+    expected = tuple(drawn.count(name) / 300 for name in report.columns[0].shares.labels)
+    assert report.columns[0].shares.sampled == pytest.approx(expected)
+
+
+def test_the_history_is_that_of_training(report, model) -> None:
     assert report.training.epochs == tuple((e.number, e.train_nll, e.valid_nll) for e in model.history)
     assert report.training.masks == 2
+
+
+def test_the_strongest_association_is_found(report) -> None:
     assert report.dependence.pairs == 10
     assert len(report.dependence.real) == 5
-    assert report.dependence.strongest[0].first == "kind"
-    assert report.dependence.strongest[0].second == "weight"
+    strongest = report.dependence.strongest[0]
+    assert (strongest.first, strongest.second) == ("kind", "weight")
 
 
-def test_samples_have_the_holes_of_rows_when_they_are_scored(model, table) -> None:
-    """Or a table of holes would look likelier than samples, whatever the model."""
+def test_samples_get_the_missing_values_of_rows_before_they_are_scored(model, table) -> None:
+    """Otherwise rows with many missing values would look likelier than samples, whatever the model."""
     some = with_missing(table, np.ones((300, 5), dtype=bool) & (np.arange(5) > 0))
     found = measure(model, some).likelihood
     assert found.sampled_nll == pytest.approx(found.nll, abs=4 * math.hypot(found.ci95, found.sampled_ci95))

@@ -57,9 +57,9 @@ def test_text_of_the_data_is_shown_and_never_obeyed() -> None:
         pa.table({"long": ["l" * 5000, "東京" * 900] * 20, "n" * 3000: [1.5, 2.5] * 20}),
         pa.table({"wide": 10.0 ** np.linspace(-300, 300, 60), "narrow": np.linspace(0, 1, 60)}),
         pa.table({"both": np.concatenate([-(10.0 ** np.linspace(0, 300, 30)), 10.0 ** np.linspace(0, 300, 30)])}),
-        pa.table({"many": [f"value {i % 1000}" for i in range(2000)], "flag": [True, False] * 1000}),
+        pa.table({"many": [f"value {i % 300}" for i in range(600)], "flag": [True, False] * 300}),
     ],
-    ids=["one column", "one number", "constant", "long", "wide", "signed", "1000 values"],
+    ids=["one column", "one number", "constant", "long", "wide", "signed", "300 values"],
 )
 def test_odd_tables_have_a_page(rows) -> None:
     found = measure(fitted(rows, max_epochs=1), rows, samples=200)
@@ -71,7 +71,7 @@ def test_odd_tables_have_a_page(rows) -> None:
 
 def test_many_columns_have_a_page_below_a_megabyte() -> None:
     matrix = np.random.default_rng(0).normal(size=(60, 70)).cumsum(axis=1)
-    found = measure(fitted(matrix, max_epochs=1), matrix, top=2)
+    found = measure(fitted(matrix, max_epochs=1, evaluation_masks=1), matrix, top=2)
     content = page(found)
     checker = parsed(content)
     assert len(found.columns) == 70
@@ -82,7 +82,7 @@ def test_many_columns_have_a_page_below_a_megabyte() -> None:
     assert len(content) < 1_000_000
 
 
-def test_a_column_of_holes_has_only_samples(model, table) -> None:
+def test_a_column_without_values_has_only_samples(model, table) -> None:
     empty = table.set_column(1, "weight", pa.nulls(300)).set_column(0, "kind", pa.nulls(300))
     found = measure(model, empty)
     for each in found.columns[:2]:
