@@ -32,8 +32,10 @@ class Bounds(NamedTuple):
         return above and (value <= high if self.closed == "both" else value < high)
 
     def __str__(self) -> str:
+        if self.closed == "both":
+            return f"from {self.low} to {self.high}"
         low = f"{'above' if self.closed == 'neither' else 'at least'} {self.low}"
-        return low if self.high is None else f"{low} and {'at most' if self.closed == 'both' else 'below'} {self.high}"
+        return low if self.high is None else f"{low} and below {self.high}"
 
 
 class Parameter(NamedTuple):

@@ -11,7 +11,7 @@ import torch
 
 from made import Binary, Categorical, Columns, Connectivities, Ensemble, Network, log_prob
 from made.errors import DataError, Diverged
-from made.training import trainer as room
+from made.training import objective
 from made.training.config import TrainingConfig
 from made.training.state import State
 from made.training.trainer import Trainer, train
@@ -37,13 +37,13 @@ def test_a_list_of_masks_is_that_many_in_training_and_in_evaluation(monkeypatch)
     family = Connectivities(6, (10,), masks=3, ordering="random")
     network = Network(6, family)
     trained = []
-    original = room.log_likelihood
+    original = objective.log_likelihood
 
     def watch(network, rows, number, **options):
         trained.append(family[number])
         return original(network, rows, number, **options)
 
-    monkeypatch.setattr(room, "log_likelihood", watch)
+    monkeypatch.setattr(objective, "log_likelihood", watch)
     train(network, COPIES, COPIES, TrainingConfig(batch_size=50, max_epochs=2))
     assert len(trained) == 16
     used = {connectivity.ordering.tobytes() + connectivity.hidden[0].tobytes() for connectivity in trained}
@@ -185,7 +185,7 @@ def test_what_is_not_finite_ends_training_at_once(where, monkeypatch) -> None:
     """The step is named, no bad number reaches the weights, and the best epoch's are kept."""
     network = Network(6, Connectivities(6, (20,)))
     trainer = Trainer(network, COPIES, COPIES, TrainingConfig(batch_size=100, max_epochs=10))
-    original = room.log_likelihood
+    original = objective.log_likelihood
 
     def break_at(network, rows, mask, **options):
         value = original(network, rows, mask, **options)
@@ -194,7 +194,7 @@ def test_what_is_not_finite_ends_training_at_once(where, monkeypatch) -> None:
             return value + (torch.nan if where == "loss" else (0 * value).sqrt())
         return value
 
-    monkeypatch.setattr(room, "log_likelihood", break_at)
+    monkeypatch.setattr(objective, "log_likelihood", break_at)
     kept = []
     with pytest.raises(Diverged, match=rf"update 9 \(epoch 2\): the {where} is not finite; the weights of epoch 1"):
         trainer.run(tick=kept.append)
@@ -298,8 +298,8 @@ def test_without_validation_rows_the_last_weights_are_kept() -> None:
     [
         ({"optimizer": "lion"}, "'optimizer' should be one of adadelta, adagrad, adam, adamw, sgd, not 'lion'"),
         ({"epsilon": 0.0}, "'epsilon' should be a number above 0, or None, not 0.0"),
-        ({"average": 1.0}, "'average' should be a number from 0 to below 1"),
-        ({"batch_size": 0}, "'batch_size' should be a whole number, at least 1"),
+        ({"average": 1.0}, "'average' should be a number at least 0 and below 1"),
+        ({"batch_size": 0}, "'batch_size' should be a whole number at least 1"),
         ({"learning_rate": float("nan")}, "'learning_rate' should be a number above 0"),
         ({"schedule": "steps"}, "'schedule' should be one of constant, falling, linear, cosine"),
         ({"optimizer": "adagrad", "momentum": 0.5}, "'momentum' is not supported by optimizer='adagrad'"),

@@ -12,6 +12,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from made.errors import ParameterError
+from made.hints import argument
+from made.parameters import TRAINING
+
 __all__ = ["OPEN_ENDED", "TrainingConfig", "learning_rate_at", "make_optimizer"]
 
 # Class, default learning rate, default epsilon, and name of the momentum argument.
@@ -89,34 +93,14 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, choices in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("mask_for", ("update", "row"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"'{name}' should be one of {', '.join(choices)}, not {getattr(self, name)!r}.")
-        whole = {
-            "batch_size": 1,
-            "max_epochs": 0,
-            "patience": 1,
-            "segments": 1,
-            "validation_masks": 1,
-            "evaluation_masks": 1,
-            "seed": 0,
-        }
-        for name, least in whole.items():
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-                raise ValueError(f"'{name}' should be a whole number, at least {least}, not {number!r}.")
-        ranges: list[tuple[tuple[str, ...], Callable[[float], bool], str]] = [
-            (("learning_rate", "epsilon", "clip", "max_seconds"), lambda value: value > 0, "above 0, or None"),
-            (("momentum", "average"), lambda value: 0 <= value < 1, "from 0 to below 1, or None"),
-            (("weight_decay",), lambda value: value >= 0, "at least 0"),
-            (("questions", "whole_rows"), lambda value: 0 <= value <= 1, "from 0 to 1"),
-        ]
-        for names, allowed, words in ranges:
-            for name in names:
-                value = getattr(self, name)
-                number = isinstance(value, (int, float, np.number)) and math.isfinite(value)
-                if not (number and allowed(value)) and not (value is None and words.endswith("None")):
-                    raise ValueError(f"'{name}' should be a number {words}, not {value!r}.")
+        for name, parameter in TRAINING.items():
+            if name in self.__dataclass_fields__:
+                if parameter.bounds is not None:  # numbers only: "auto" is for the estimator
+                    parameter = parameter._replace(kind="int" if parameter.whole else "float")
+                if problem := parameter.problem(getattr(self, name)):
+                    raise ParameterError(f"{argument(name)} {problem}", argument=name)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
+            raise ParameterError(f"'seed' should be a whole number at least 0, not {self.seed!r}.", argument="seed")
 
     def count_updates(self, rows: int) -> int:
         """The maximum number of updates of a run on so many training rows."""
@@ -154,12 +138,12 @@ def make_optimizer(
     if default_epsilon is not None:
         options["eps"] = default_epsilon if epsilon is None else epsilon
     elif epsilon is not None:
-        raise ValueError(f"'epsilon' is not supported by optimizer={name!r}: leave it out.")
+        raise ParameterError(f"'epsilon' is not supported by optimizer={name!r}.", argument="epsilon")
     if momentum_name is not None:
         value = MOMENTUM[momentum_name] if momentum is None else momentum
         options[momentum_name] = (value, 0.999) if momentum_name == "betas" else value
     elif momentum is not None:
-        raise ValueError(f"'momentum' is not supported by optimizer={name!r}: leave it out.")
+        raise ParameterError(f"'momentum' is not supported by optimizer={name!r}.", argument="momentum")
     options["foreach" if name == "adadelta" else "fused"] = True
     slower = slower if kind in (torch.optim.Adam, torch.optim.AdamW) else {}
     biases = [value for key, value in parameters.items() if key[0] in "bc"]

@@ -1,4 +1,4 @@
-"""How far a run of training has come: its epochs, and all that it takes to go on."""
+"""The state of a run of training: its epochs, and all that is needed to resume it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch import Tensor
 
 __all__ = ["FINALISTS", "Epoch", "State"]
 
-FINALISTS = 3  # the best epochs by few masks, among which many masks choose
+FINALISTS = 3  # the best epochs by few masks, among which the ensemble chooses
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What is known after an epoch: negative log-likelihoods in nats, the mean over rows.
+    """The result of an epoch: mean negative log-likelihoods in nats.
 
-    That of training is under the masks of its updates, with dropout, of the rows that were asked for whole; NaN if
-    there were none. Without validation rows, the other two are NaN.
+    That of training is under the masks and the dropout of its updates, over batches of whole rows; NaN if there were
+    none. Without validation rows, the other two are NaN.
     """
 
     number: int
@@ -32,26 +32,26 @@ class Epoch:
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Epoch:
-        """An epoch from a file, of which nothing is believed."""
+        """An epoch from untrusted facts."""
         names = [each.name for each in dataclasses.fields(cls)]
         if facts.keys() != set(names) or not all(_is_number(value) for value in facts.values()):
-            raise ValueError("an epoch of the history is not one.")
+            raise ValueError("an epoch of the history is malformed.")
         return cls(**facts)
 
 
 @dataclass
 class State:
-    """All that a run is at some update, beside what it was started with.
+    """The state of a run after some update.
 
     Attributes:
-        update: how many updates were made.
-        loss: the sum of the loss over the rows that were asked for whole, in this epoch so far.
-        rows: how many those were.
-        waited: the epochs since the best one.
-        seconds: how long it ran.
+        update: number of updates so far.
+        loss: sum of the loss over batches of whole rows, in this epoch so far.
+        rows: number of these rows.
+        waited: epochs since the best one.
+        seconds: duration so far.
         history: the epochs so far.
         finalists: the best epochs, the best first: validation NLL and number.
-        tensors: the weights by name, as ``weights.W1``, ``optimizer.W1.exp_avg``, ``average.W1``, ``best0.W1``.
+        tensors: weights by name, such as ``weights.W1``, ``optimizer.W1.exp_avg``, ``average.W1``, ``best0.W1``.
     """
 
     update: int = 0
@@ -69,18 +69,18 @@ class State:
         return kept | {"history": [dataclasses.asdict(epoch) for epoch in self.history]}
 
     def copy(self) -> State:
-        """The same, of which a run that goes on changes nothing."""
+        """A copy that does not share tensors."""
         return State.of(self.facts(), {name: tensor.clone() for name, tensor in self.tensors.items()})
 
     @classmethod
     def of(cls, facts: dict[str, Any], tensors: dict[str, Tensor]) -> State:
-        """The inverse of :meth:`facts`; they may be from a file, so that nothing in them is believed."""
+        """The inverse of :meth:`facts`, which may come from an untrusted file."""
         history = [Epoch.of(epoch) for epoch in facts["history"]]
         finalists = [(float(nll), int(number)) for nll, number in facts["finalists"]]
         state = cls(**(facts | {"history": history, "finalists": finalists}), tensors=tensors)
         counts = (state.update, state.waited, state.rows)
         if not all(isinstance(count, int) and 0 <= count < 2**62 for count in counts) or len(finalists) > FINALISTS:
-            raise ValueError("the state of training is not one.")
+            raise ValueError("the state of training is malformed.")
         if not all(_is_number(x) and math.isfinite(x) for x in (state.loss, state.seconds, *(n for n, _ in finalists))):
             raise ValueError("the state of training has a number that is not finite.")
         return state

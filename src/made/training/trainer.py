@@ -1,10 +1,9 @@
-r"""The loop: updates, validation, early stopping, and a state from which it goes on exactly.
+"""The training loop: updates, validation, early stopping, and a state to resume from exactly.
 
 The paper's procedure: mini-batches, one mask for each update, and after each epoch the likelihood of validation rows
-under the ensemble; when it has not risen for ``patience`` epochs, training ends, and the best weights are kept. The
-order of the rows in epoch e, the mask, the questions and the dropout of update t are functions of (seed, e) and of
-(seed, t), so that a :class:`State` of a few tensors and numbers is all that a run is: stopped anywhere and taken up
-again, it ends with the same bits.
+under the ensemble; when it has not risen for ``patience`` epochs, training ends with the best weights. The order of
+the rows in epoch e, and the mask, the query and the dropout of update t are functions of (seed, e) and (seed, t): a run
+that is stopped anywhere and resumed from its :class:`State` ends with the same bits.
 """
 
 from __future__ import annotations
@@ -26,31 +25,30 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from made.columns.group import Rows
 from made.errors import DataError, Diverged, Interrupted
 from made.hints import hint
-from made.network.connectivity import Connectivity
 from made.network.masked import Network
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
-from made.queries.likelihood import log_likelihood, log_prob
+from made.queries.likelihood import log_prob
 from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
-from made.training.objective import ask_at_random, give_at_random
+from made.training.objective import Objective
 from made.training.state import FINALISTS, Epoch, State
 
 __all__ = ["Trainer", "train"]
 
-SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it does
-LEAST_SECONDS = 0.5  # from one time that the state is kept to the next
+SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it saves
+LEAST_SECONDS = 0.5  # between two checkpoints
 
 
 class Trainer:
-    """A run of training: a network, rows, a config, and how far it has come.
+    """A run of training.
 
     Arguments:
         network: the network, which ends with the weights of its best epoch.
-        rows: the rows to train on; an any-order model also learns from rows with holes.
-        valid: the rows that choose the epoch; without any, the last epoch's weights are kept.
+        rows: the training rows; an any-order model also learns from rows with missing values.
+        valid: the validation rows; without any, the weights of the last epoch are kept.
         config: how to train.
-        state: where to go on; the start unless told.
+        state: a state to resume from.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class Trainer:
             raise ValueError(
                 "'whole_rows' should be above 0 in the training config if and only if it is in the connectivities."
             )
-        self.network, self.config = network, config
+        self.network, self.config, self.objective = network, config, Objective(network, config)
         self.data = Evidence.of(network, rows)
         self.valid = None if valid is None else Evidence.of(network, valid)
         for name, evidence in (("rows", self.data), ("valid", self.valid)):
@@ -98,8 +96,8 @@ class Trainer:
             try:
                 self._restore(state)
             except KeyError as error:
-                raise ValueError(f"the state is of another network: it has no {error}.") from None
-        self.start = self._copy() if not self.best else None  # the last good weights until an epoch ends
+                raise ValueError(f"the state is of another network: it lacks {error}.") from None
+        self.start = self._copy() if not self.best else None  # the last finite weights before the first epoch ends
 
     @property
     def updates_per_epoch(self) -> int:
@@ -112,7 +110,7 @@ class Trainer:
 
     @property
     def share(self) -> float:
-        """How much of a run is behind it, of its updates, or of its time up to the last epoch's end."""
+        """The share of its updates, or of its time, that a run has behind it."""
         updates = self.config.max_epochs * self.updates_per_epoch
         share = self.state.update / updates if updates else 1.0
         history, most = self.state.history, self.config.max_seconds
@@ -125,20 +123,20 @@ class Trainer:
         report: Callable[[Epoch], None] = lambda epoch: None,
         tick: Callable[[int], None] = lambda updates: None,
     ) -> list[Epoch]:
-        """Train until the end.
+        """Train to the end.
 
         Arguments:
-            keep: called with the state now and then, never so often that it takes more than a twentieth of the time,
-                and when a signal (Ctrl-C, SIGTERM) ends the run. Without it, signals do what they always do.
+            keep: writes a checkpoint; called for at most a twentieth of the time, and when a signal (Ctrl-C, SIGTERM)
+                ends the run. Without it, signals are not handled.
             report: called after each epoch.
-            tick: called after each update with their number.
+            tick: called after each update with the number of updates.
 
         Returns:
             The epochs.
         """
         self.network.train()
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
-        with self._threads(), _asked_to_stop(keep is not None) as stop:
+        with self._threads(), _signals(keep is not None) as stop:
             while not self.finished:
                 self._update()
                 if self.state.update % self.updates_per_epoch == 0:
@@ -161,7 +159,7 @@ class Trainer:
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
-        """One thread for a small network: where other programs run, several wait for each other most of the time."""
+        """One thread for a small network: on a busy machine, several mostly wait for each other."""
         before = torch.get_num_threads()
         if sum(weight.numel() for weight in self.parameters.values()) * self.config.batch_size <= SMALL:
             torch.set_num_threads(1)
@@ -171,7 +169,7 @@ class Trainer:
             torch.set_num_threads(before)
 
     def choose(self) -> float:
-        """Give the network the best weights, and the NLL of the validation rows under the ensemble, or NaN."""
+        """Give the network the best weights, and return the validation NLL under the ensemble, or NaN."""
         with self._threads():
             return self._choose()
 
@@ -197,7 +195,7 @@ class Trainer:
         return self.state.finalists[self.chosen][1] if self.state.finalists else None
 
     def snapshot(self) -> State:
-        """The state as it is now; its tensors are the run's own, to be written before it goes on."""
+        """The present state; its tensors are those of the run, not copies."""
         if not all(bool(weight.isfinite().all()) for weight in self.parameters.values()):
             raise self._diverged("a weight")
         tensors = {f"weights.{name}": weight.detach() for name, weight in self.parameters.items()}
@@ -223,9 +221,9 @@ class Trainer:
                 raise ValueError("the state is of another network.")
             groups[label] = {name: groups[label][name] for name in self.parameters}
         if state.update and not groups.get("optimizer"):
-            raise ValueError("the state has nothing of the optimiser.")
+            raise ValueError("the state lacks that of the optimizer.")
         if len(state.history) != state.update // self.updates_per_epoch:
-            raise ValueError("the state has not the epochs that its updates make.")
+            raise ValueError("the epochs of the state do not match its updates.")
         self._load(groups["weights"])
         for key, value in groups.get("optimizer", {}).items():
             name, _, what = key.partition(".")
@@ -242,10 +240,6 @@ class Trainer:
             for name, weight in self.parameters.items():
                 weight.copy_(weights[name])
 
-    def _words(self, *words: int) -> int:
-        """63 random bits, a function of the seed and of these numbers."""
-        return int(np.random.Philox(key=self.config.seed, counter=[0, 0, *words]).random_raw() >> 1)
-
     def _order(self, epoch: int) -> Tensor:
         """The order of the rows in an epoch."""
         if getattr(self, "_epoch", None) != epoch:
@@ -255,30 +249,15 @@ class Trainer:
         return self._rows
 
     def _update(self) -> None:
-        config, family, update = self.config, self.network.connectivities, self.state.update
+        config, update = self.config, self.state.update
         epoch, position = divmod(update, self.updates_per_epoch)
-        batch = self._order(epoch)[position * config.batch_size : (position + 1) * config.batch_size]
-        generator = torch.Generator(self.data.values.device).manual_seed(self._words(update, 2))
-        asked, whole = self.data[batch], True
-        seen = epoch * len(self.data) + position * config.batch_size
-        mask: int | Connectivity | range = update if config.mask_for == "update" else range(seen, seen + len(batch))
-        weight: Tensor | float = 1.0
-        # With a segment for each column, no unit is masked when part of a row is asked for, and all updates but those
-        # for whole rows are of that kind.
-        masked = config.segments < len(self.network.columns)
-        if self._words(update, 6) < config.whole_rows * 2**63:
-            mask = self._words(update, 7) % family.whole_rows
-        elif family.any_order and masked and self._words(update, 3) < config.questions * 2**63:
-            asked, whole = ask_at_random(asked, generator), False
-            mask = family.draw(update if config.mask_for == "update" else seen, lowest=0)
-        elif config.segments > 1:
-            asked, weight = give_at_random(asked, generator)
-            mask = family.blind()
+        first = position * config.batch_size
+        batch = self.data[self._order(epoch)[first : first + config.batch_size]]
         rate = learning_rate_at(config.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"] * rate
         self.optimizer.zero_grad()
-        loss = -(weight * log_likelihood(self.network, asked, mask, generator=generator)).mean()
+        loss, whole = self.objective(batch, update, epoch * len(self.data) + first)
         loss.backward()
         value = loss.item()
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
@@ -328,10 +307,9 @@ class Trainer:
         return state.history[-1]
 
     def _validate(self, masks: int, quick: bool = False) -> float:
-        """The NLL of the validation rows: the ensemble's, or, in segments and after each epoch, the mean of orderings.
+        """The NLL of the validation rows under the ensemble.
 
-        The latter is an estimate that takes a pass for each mask, with the same random numbers every time. Whole rows
-        that have masks of their own need none.
+        With segments, a ``quick`` one is the mean over orderings, estimated in a pass for each mask.
         """
         if self.valid is None:
             return math.nan
@@ -342,32 +320,20 @@ class Trainer:
         for group in PassSchedule(family, numbers, config.segments).groups(self.valid):
             rows = self.valid[group.rows]
             if group.segments > 1 and quick:
-                total += self._mean_of_orderings(rows, masks)
+                total += self.objective.mean_over_orderings(rows, masks)
             else:
                 log_p = log_prob(Ensemble(self.network, group.distinct_masks, group.segments), rows)
                 total -= log_p.double().sum().item()
         return total / len(self.valid)
 
-    def _mean_of_orderings(self, rows: Evidence, masks: int) -> float:
-        """An estimate of the sum of the NLLs of rows, in segments, each the mean of orderings."""
-        total = 0.0
-        with torch.no_grad():
-            for number in range(masks):
-                generator = torch.Generator(rows.values.device).manual_seed(self._words(number, 5))
-                for _, batch in rows.split(1000):
-                    asked, weight = give_at_random(batch, generator)
-                    log_p = log_likelihood(self.network, asked, self.network.connectivities.blind())
-                    total -= float((weight * log_p).sum())
-        return total / masks
-
     @property
     def _by_few(self) -> bool:
-        """Whether an epoch is judged by fewer masks than the model has."""
+        """Whether epochs are compared by fewer masks than queries average."""
         family = self.network.connectivities
         return not family.single and (family.masks is None or family.masks > self.config.validation_masks)
 
     def _diverged(self, what: str) -> Diverged:
-        """The error, after the last good weights were put back."""
+        """The error, after the last finite weights have been restored."""
         update, epoch = self.state.update, self.state.update // self.updates_per_epoch
         if self.best:
             self._load(self.best[0])
@@ -409,8 +375,8 @@ def train(
 
 
 @contextmanager
-def _asked_to_stop(listen: bool) -> Iterator[list[int]]:
-    """A list that is no longer empty once a signal asked to stop; a second one stops at once."""
+def _signals(listen: bool) -> Iterator[list[int]]:
+    """A list to which the first signal is appended; a second one raises at once."""
     asked: list[int] = []
     if not listen or threading.current_thread() is not threading.main_thread():
         yield asked
