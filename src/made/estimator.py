@@ -17,11 +17,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from made.ask.exact import SAMPLES, Probability
-from made.errors import DataError, ModelError, ParameterError
-from made.hints import argument
+from made.errors import DataError, ModelError
 from made.model.config import number_of_masks, number_of_segments
 from made.model.model import Model, RandomState
-from made.model.prepare import prepare
+from made.model.prepare import check_parameters, prepare
 from made.parameters import PARAMETERS
 from made.tables.schema import Kinds, dropped
 from made.tables.table import Table
@@ -31,13 +30,9 @@ from made.training.state import Epoch
 __all__ = ["MADE"]
 
 
-def _has_discrete_column(estimator: MADE) -> bool:
+def _has_classes(estimator: MADE) -> bool:
     model: Model | None = getattr(estimator, "model_", None)
-    if model is None:
-        return True
-    fields = model.schema.fields
-    target = model.config.target
-    return any(field.kind != "numeric" for field in fields if target in (None, field.name))
+    return model is None or model.has_classes
 
 
 class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,10 +48,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         masks: number of masks R that updates cycle through and queries average, or ``"unlimited"``.
         resample: what changes from mask to mask: ``"both"``, ``"ordering"``, ``"degrees"`` or ``"neither"``.
         ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``.
-        activation: activation g of hidden units.
+        activation: activation g of hidden units, such as ``"relu"`` or ``"softplus"``.
         direct: direct connections A; ``"auto"``: if they have up to 2**25 weights, as with 5,792 binary columns.
-        conditioning: connectivity conditioning weights U.
-        residual: residual connections between hidden layers of equal size.
+        conditioning, residual: connectivity conditioning weights U; residual connections between layers of equal size.
         signed: code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither (the paper: 0 and 1).
         standardized: standardize binary inputs; better for any-order models of rare ones. Overrides ``signed``.
         dropout, input_dropout: dropout probability of hidden and of input units.
@@ -81,10 +75,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             all columns, or for some by name.
         unseen: values that training never saw: ``"other"`` gives them a small probability and warns (all such texts are
             one more category, which is never sampled); ``"error"`` refuses them.
-        dtype: precision of the network, ``"float32"`` or ``"float64"``.
+        dtype, device: precision of the network, ``"float32"`` or ``"float64"``, and the device of torch.
         tensorboard: folder for the curves of TensorBoard.
         random_state: seed of all random numbers.
-        device: device of torch.
         verbose: 1 for a progress bar, on standard error if that is a terminal.
 
     Attributes:
@@ -153,9 +146,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = tags.input_tags.string = True
         tags.classifier_tags = ClassifierTags()  # for predict_proba
         return cast(Tags, tags)
 
@@ -190,11 +181,14 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         valid_table = None if X_valid is None else Table.of(X_valid, without, len(table.columns))
         _check_feature_names(self, table.native(X) if y is None else X, reset=True)
         self.n_features_in_ = len(table.columns) - (y is not None)
+        seed = self.random_state
+        if seed is not None and not isinstance(seed, numbers.Integral):
+            seed = check_random_state(seed).randint(2**31 - 1)
         run = prepare(
             table,
             valid_table,
             self.get_params(deep=False),
-            seed=None if self.random_state is None else self._seed(),
+            seed=None if seed is None else int(seed),
             target=None if y is None else table.all_names()[-1],
             folder=None if resume_from is None else Path(resume_from),
             overwrite=overwrite,
@@ -208,15 +202,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has a value that it cannot have."""
-        for name, parameter in PARAMETERS.items():
-            if problem := parameter.problem(getattr(self, name)):
-                raise ParameterError(f"{argument(name)} {problem}", argument=name)
         check_random_state(self.random_state)
-        try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            reason = str(error).splitlines()[0]
-            raise ParameterError(f"{argument('device')}: {self.device!r}: {reason}", argument="device") from None
+        check_parameters(self.get_params(deep=False))
 
     def score_samples(self, X: Any, *, given: Any = None) -> NDArray[np.floating[Any]]:
         """log p of each row, in nats (of a density, if columns are numeric), under the ensemble of masks.
@@ -224,9 +211,6 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         Arguments:
             X: the rows; with missing values, the answer is the marginal likelihood of the others.
             given: names or numbers of the columns that are conditioned on, which may not be missing.
-
-        Returns:
-            An array of shape (rows,), in the precision of the network.
         """
         return self._model().score_samples(self._table(X), given=given)
 
@@ -279,10 +263,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         )
 
     def transform(self, X: Any) -> Any:
-        """The rows with the most likely value for each missing one: ``impute(X, strategy="mode")``."""
+        """The rows with the most likely value for each missing one, :meth:`impute` by mode."""
         return self.impute(X, strategy="mode")
 
-    @available_if(_has_discrete_column)  # type: ignore[untyped-decorator]
+    @available_if(_has_classes)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, target: Any = None) -> NDArray[np.floating[Any]]:
         """The probability of each value of a column, given what is observed of the others.
 
@@ -291,27 +275,20 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             target: the column, by name or number. Default: the ``y`` of :meth:`fit`.
 
         Returns:
-            An array of shape (rows, values), in the order of :meth:`classes`. Rows sum to one: values that training
-            never saw are left out.
+            An array of shape (rows, values), in the order of :meth:`classes`, without values that training never saw.
         """
         return self._model().predict_proba(self._table(X, target, to_predict=True), target)
 
     def predict(self, X: Any, target: Any = None) -> NDArray[Any]:
-        """The most likely value of a column, given what is observed of the others; its mean, if it is numeric.
-
-        The arguments are those of :meth:`predict_proba`.
-        """
+        """The most likely value of a column, or the mean of a numeric one; arguments as of :meth:`predict_proba`."""
         return self._model().predict(self._table(X, target, to_predict=True), target)
 
     def predict_quantiles(
         self, X: Any, target: Any = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
     ) -> NDArray[np.float64]:
-        """Quantiles of a column of numbers, given what is observed of the others.
+        """Quantiles of a column of numbers, (rows, quantiles); dates are seconds since 1970-01-01.
 
         The arguments are those of :meth:`predict_proba`, and the probabilities of the ``quantiles``.
-
-        Returns:
-            An array of shape (rows, quantiles); dates are seconds since 1970-01-01.
         """
         return self._model().predict_quantiles(self._table(X, target, to_predict=True), target, quantiles=quantiles)
 
@@ -323,7 +300,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def classes_(self) -> NDArray[np.generic]:
         """The values of the target, as scikit-learn's classifiers have them."""
         target = getattr(self, "target_", None)
-        if target is None or not _has_discrete_column(self):
+        if target is None or not _has_classes(self):
             raise AttributeError("'classes_' are the values of a target 'y' that has a list of them: fit with one.")
         return self.classes(target)
 
@@ -349,32 +326,21 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                 was corrupted, and how it was computed.
         """
         ask, table, state = self._model().denoise, self._table(X), self._random(random_state)
-        return ask(
-            table,
-            error,
-            column_error=column_error,
-            strategy=strategy,
-            random_state=state,
-            return_uncertainty=return_uncertainty,
-        )
+        uncertain: Any = {"return_uncertainty": return_uncertainty}
+        return ask(table, error, column_error=column_error, strategy=strategy, random_state=state, **uncertain)
 
     def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
         """The probability of a condition, given another: ``"income > 50 and job = 'fixed' | age < 30"``.
 
-        It is computed by summing or integrating where columns are discrete or one of them has a range, and otherwise
-        estimated, with its standard error: the answer says which. :mod:`made.ask.parser` describes the language.
-
-        Arguments:
-            condition: the condition; after a ``|``, what is given.
-            samples: number of samples of an estimate.
+        It is computed by summing or integrating, or estimated by ``samples`` with a standard error: the answer says
+        which. :mod:`made.ask.parser` describes the language.
         """
         return self._model().probability(condition, samples=samples, random_state=self._random(random_state))
 
     def surprise(self, X: Any) -> Any:
-        """Contribution of each entry to the NLL of its row: -log p(x_d | x_<d), averaged over masks.
+        """Contribution of each entry to the NLL of its row: -log p(x_d | x_<d), averaged over masks; NaN if missing.
 
-        The sum over a row is a mean of NLLs, an upper bound of the NLL of the ensemble. A density may be above 1, so
-        that the surprise of a number may be negative. NaN for a missing value.
+        The sum over a row is an upper bound of the NLL of the ensemble. That of a number may be negative.
         """
         return self._model().surprise(self._table(X))
 
@@ -408,14 +374,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         model: Model = self.model_
         family = model.network.connectivities
-        return model.with_ensemble(
-            number_of_masks(family, self.evaluation_masks), number_of_segments(family, self.segments)
-        )
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, numbers.Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        masks = number_of_masks(family, self.evaluation_masks)
+        return model.with_ensemble(masks, number_of_segments(family, self.segments))
 
     def _random(self, random_state: RandomState) -> RandomState:
         if isinstance(random_state, torch.Generator):

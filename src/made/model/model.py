@@ -278,6 +278,12 @@ class Model:
         places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
         return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether the target, or without one any column, has a list of values."""
+        named = zip(self.schema.names, self.schema.columns, strict=True)
+        return any(kind.cardinality for name, kind in named if self.config.target in (None, name))
+
     def classes(self, target: Any = None) -> NDArray[Any]:
         """See :meth:`made.MADE.classes`."""
         field = self.schema.fields[self.target(target)]

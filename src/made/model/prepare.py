@@ -8,23 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from made.errors import DataError, ModelError, ParameterError
-from made.hints import hint
+from made.hints import argument, hint
 from made.model.config import Config, Data, data_digest, new_config, number_of_segments
 from made.model.folder import is_begun
 from made.model.memory_budget import check_memory
 from made.model.model import Model
 from made.model.run import Run, check_same, longer
 from made.network.limits import has_direct
+from made.parameters import PARAMETERS
 from made.queries.evidence import Evidence
 from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.config import TrainingConfig
 from made.training.trainer import Trainer
 
-__all__ = ["prepare", "training_config"]
+__all__ = ["check_parameters", "prepare", "training_config"]
 
 SPLIT = 4  # the stream of random numbers that draws the validation rows
 
@@ -83,6 +85,18 @@ def prepare(
             return Run(None, config, template, folder, replace(before, template=template))
     check_memory(config)
     return Run(_trainer(config, codes, valid, parameters, before, folder), config, template, folder, before)
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Refuse a parameter whose value it cannot have."""
+    for name, parameter in PARAMETERS.items():
+        if problem := parameter.problem(parameters[name]):
+            raise ParameterError(f"{argument(name)} {problem}", argument=name)
+    try:
+        torch.empty(0, device=parameters["device"])
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = f"{parameters['device']!r}: {str(error).splitlines()[0]}"
+        raise ParameterError(f"{argument('device')}: {reason}", argument="device") from None
 
 
 def training_config(config: Config) -> TrainingConfig:
