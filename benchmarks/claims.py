@@ -1,4 +1,4 @@
-"""`python -m benchmarks.claims`: the paper's claims of speed, in one process, interleaved, for `made paper report`.
+"""`python -m benchmarks.claims`: the paper's claims of speed, interleaved in one process, for `made paper report`.
 
 The paper: a likelihood of a single-layer MADE takes an order of magnitude less than NADE's of the same width; a deep
 EoNADE takes a pass for each column; an epoch of MADE with 8000 units takes less than one of NADE with 500 (14 and 44
@@ -28,18 +28,18 @@ BATCH = 100
 
 
 def rows(count: int) -> torch.Tensor:
-    """Rows as sparse as digits are."""
+    """Random rows as sparse as digits."""
     return (torch.rand(count, COLUMNS, generator=torch.Generator().manual_seed(0)) < 0.13).float()
 
 
 def made_of(*hidden_sizes: int, masks: int = 1) -> Network:
-    """MADE as the paper's Table 6 has it."""
+    """MADE as in the paper's Table 6."""
     family = Connectivities(COLUMNS, hidden_sizes, masks=masks, ordering="random")
     return Network(COLUMNS, family, direct=True)
 
 
 def claims() -> dict[str, tuple[str, dict[str, Callable[[], object]], int]]:
-    """By name: what the paper says, two works to compare, of which the first is to be faster, and how often."""
+    """By name: the paper's claim, two functions to compare, the first claimed to be faster, and repeats."""
     many, few, order = rows(1000), rows(BATCH), torch.arange(COLUMNS)
     nade = NADENetwork(COLUMNS, 500).eval()
     deep = OrderlessNetwork(COLUMNS, (500, 500)).eval()
@@ -98,7 +98,7 @@ def claims() -> dict[str, tuple[str, dict[str, Callable[[], object]], int]]:
 
 
 def main() -> None:
-    """Measure, print, and keep."""
+    """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "claims.json")
     chosen = parser.parse_args()

@@ -1,9 +1,8 @@
-"""`make bench`: the engine beside zuko and a textbook implementation, in one process, interleaved.
+"""`make bench`: our network beside zuko's and a textbook implementation, interleaved in one process.
 
-Every figure is a ratio of times that were taken one after the other, repeated; it is reported as the median over the
-repeats with its quartiles, because machines are shared and noisy. The limit is what the multiply-adds of the unmasked
-weights take at the rate of dense products of the same shapes, measured in the same run, and for a training step one
-sweep of the optimiser over as many numbers.
+Figures are ratios of times measured in turn: medians over repeats, with quartiles, because machines are shared and
+noisy. The limit is the time of the multiply-adds of unmasked weights at the rate of dense products of the same shapes,
+measured in the same run, plus, for a training step, one pass of the optimiser over as many numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ COLUMNS, ROWS, THREADS = 784, 100, 2
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of work on a network: the ratio to reach, or for samples the passes not to exceed."""
+    """A benchmark of a network; its target is the least ratio, or for samples the most passes."""
 
     work: str
     hidden_sizes: tuple[int, ...]
@@ -65,7 +64,7 @@ CASES = [
 
 
 def interleave(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """The seconds of each, repeated in turn; two rounds before are not counted.
+    """The seconds of each, repeated in turn, after two warm-up rounds.
 
     Every other round goes backwards, so that none is always the one after the same other's use of the caches.
     """
@@ -101,7 +100,7 @@ def stepper(network: torch.nn.Module, loss: Callable[[int], torch.Tensor]) -> Ca
 
 
 def limit(case: Case, family: Connectivities) -> dict[str, Callable[[], object]]:
-    """The pieces of the limit, to be timed with the rest: dense products in place, and a sweep of the optimiser."""
+    """The parts of the limit, to be timed with the rest: dense products, and a pass of the optimiser."""
     sizes = (COLUMNS, *case.hidden_sizes, COLUMNS)
     pieces: dict[str, Callable[[], object]] = {}
     unmasked = 0

@@ -1,4 +1,4 @@
-"""The memory that a training step takes, in a process of its own: prints JSON.
+"""The memory of a training step, in its own process: prints JSON.
 
 Run as ``python -m benchmarks.memory``: 784-8000-8000-784, a list of 32 masks, batches of 100, Adagrad.
 """
@@ -14,7 +14,7 @@ import torch
 
 
 def peak() -> int:
-    """The most memory that this process has had, in bytes."""
+    """The peak memory of this process in bytes."""
     status = Path("/proc/self/status")
     if status.exists():  # what getrusage says begins, on Linux, with the peak of the process that started this one
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))

@@ -1,4 +1,4 @@
-"""The others: a textbook masked network, and zuko's, both told the same connectivities as ours."""
+"""The peers: a textbook masked network, and zuko's, with the same connectivities as ours."""
 
 from __future__ import annotations
 

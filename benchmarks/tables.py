@@ -1,8 +1,8 @@
-"""`python -m benchmarks.tables`: one model for every question about a real table, beside a tool made for each.
+"""`python -m benchmarks.tables`: one model for all queries of a real table, beside a specialised tool for each.
 
-On the tables in MADE_TABLES, split by a seed into rows to learn from and rows to test: filling holes, predicting the
-label, the likelihood of rows, and new rows, all by one `MADE` of default parameters for each split. The others are
-scikit-learn's: SimpleImputer, KNNImputer and IterativeImputer; logistic regression and gradient boosting; a Gaussian
+On the tables in MADE_TABLES, split by a seed into training and test rows: imputation, prediction of the label, the
+likelihood of rows, and new rows, all by one `MADE` with default parameters for each split. The other tools are
+scikit-learn's SimpleImputer, KNNImputer and IterativeImputer; logistic regression and gradient boosting; a Gaussian
 mixture. Results go to `results/tables.json`, and from there to `docs/tables-measured.md` (`benchmarks/tables_page.py`).
 """
 
@@ -63,14 +63,14 @@ def read(name: str) -> Frame:
 
 
 def split(table: Frame, seed: int) -> tuple[Frame, Frame]:
-    """Four fifths to learn from, and a fifth to test."""
+    """Four fifths for training, one fifth for testing."""
     order = np.random.default_rng(seed).permutation(len(table))
     cut = len(table) * 4 // 5
     return table.iloc[order[:cut]].reset_index(drop=True), table.iloc[order[cut:]].reset_index(drop=True)
 
 
 class Codes:
-    """A table as numbers for those who need them: categories one-hot, numbers standardised, holes NaN."""
+    """A table as numbers: one-hot categories, standardised numbers, NaN for missing values."""
 
     def __init__(self, table: Frame, discrete: list[str]) -> None:
         self.discrete, self.numeric = discrete, [name for name in table if name not in discrete]
@@ -86,11 +86,11 @@ class Codes:
         return np.concatenate(parts, axis=1)
 
     def without_first(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same without the first value of each category, which is that the others are 0."""
+        """The same without the first value of each category, which is redundant."""
         return np.delete(codes, self._firsts(), axis=1)
 
     def with_first(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The first values again: what the others leave of 1."""
+        """The inverse of :meth:`without_first`: the first value is one minus the others."""
         parts, begin = [codes[:, : len(self.numeric)]], len(self.numeric)
         for name in self.discrete:
             rest = codes[:, begin : begin + len(self.values[name]) - 1]
@@ -115,12 +115,12 @@ class Codes:
 
 
 def discrete_columns(model: MADE) -> list[str]:
-    """The columns that the model takes for categories."""
+    """The categorical columns of a model."""
     return [field.name for field in model.model_.schema.fields if field.kind != "numeric"]
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    """What some work gives, its seconds, and those of them that a processor worked on it."""
+    """The return value of a function, its seconds, and its processor seconds."""
     begin, busy = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,7 +130,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 
 def impute(model: MADE, train: Frame, test: Frame, share: float, seed: int) -> dict[str, Any]:
-    """Holes at random in test rows, filled by each: accuracy of categories, normalised error of numbers, seconds."""
+    """Random missing values in test rows, imputed by each tool: accuracy, normalised error, seconds."""
     discrete = discrete_columns(model)
     hidden = (np.random.default_rng(seed).random(test.shape) < share) & test.notna().to_numpy()
     holed = test.mask(hidden)
@@ -170,7 +170,7 @@ def impute(model: MADE, train: Frame, test: Frame, share: float, seed: int) -> d
 def filling(
     train: Frame, test: Frame, filled: Frame, hidden: NDArray[np.bool_], discrete: list[str]
 ) -> dict[str, float | None]:
-    """The share of hidden categories that were filled rightly; the mean of columns' errors, by their deviations."""
+    """The accuracy of imputed categories, and the mean error of columns in standard deviations."""
     right, error = [], []
     for d, column in enumerate(test.columns):
         where = hidden[:, d]
@@ -189,7 +189,7 @@ def filling(
 
 
 def log_losses(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, float]:
-    """The mean log loss of each categorical column given the others, by the model and by a classifier for each."""
+    """The mean log loss of categorical columns given the others: the model, and a classifier for each column."""
     ours, theirs = [], []
     for column in discrete_columns(model):
         counts = train[column].value_counts()
@@ -210,20 +210,20 @@ def log_losses(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, f
 
 
 def rows_to_one(table: NDArray[Any]) -> NDArray[np.float64]:
-    """Probabilities that none is 0 of, so that no log loss is infinite."""
+    """Positive probabilities that sum to one, so that the log loss is finite."""
     table = np.clip(table.astype(np.float64), 1e-6, None)
     return table / table.sum(axis=1, keepdims=True)
 
 
 def kinds(train: Frame, target: str) -> tuple[list[str], list[str]]:
-    """The columns of text and those of numbers, without the target."""
+    """The text columns and the numeric columns, without the target."""
     others = [name for name in train if name != target]
     numbers = [name for name in others if pd.api.types.is_numeric_dtype(train[name])]
     return [name for name in others if name not in numbers], numbers
 
 
 def booster(train: Frame, target: str, seed: int, stops: bool = False) -> Any:
-    """Gradient boosting on all other columns, 100 rounds, or as many of 500 as a tenth of the rows finds best."""
+    """Gradient boosting on all other columns, 100 rounds, or the best of 500 by a tenth of the rows."""
     text, numbers = kinds(train, target)
     encode = ColumnTransformer(
         [
@@ -236,7 +236,7 @@ def booster(train: Frame, target: str, seed: int, stops: bool = False) -> Any:
 
 
 def logistic(train: Frame, target: str) -> Any:
-    """Logistic regression on all other columns, standardised, their holes filled with the mean or the mode."""
+    """Logistic regression on all other columns, standardised, missing values imputed with mean or mode."""
     text, numbers = kinds(train, target)
     words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
     encode = ColumnTransformer(
@@ -246,7 +246,7 @@ def logistic(train: Frame, target: str) -> Any:
 
 
 def label(model: MADE, train: Frame, test: Frame, target: str, seed: int) -> dict[str, dict[str, float]]:
-    """Log loss and AUC of the label, by the model that was made for no column in particular and by some that were."""
+    """Log loss and AUC of the label, by the model and by classifiers trained for it."""
     train, test = train[train[target].notna()], test[test[target].notna()]
     classes = sorted(train[target].unique().tolist())
     order = [list(model.classes(target)).index(value) for value in classes]
@@ -264,7 +264,7 @@ def label(model: MADE, train: Frame, test: Frame, target: str, seed: int) -> dic
 
 
 def scores(truth: list[Any], classes: list[Any], table: NDArray[Any]) -> dict[str, float]:
-    """Log loss and AUC; of more than two classes, the mean AUC of each against the rest."""
+    """Log loss and AUC; with more than two classes, the mean one-vs-rest AUC."""
     table, places = rows_to_one(table), [classes.index(value) for value in truth]
     if len(classes) == 2:
         area = roc_auc_score(places, table[:, 1])
@@ -274,7 +274,7 @@ def scores(truth: list[Any], classes: list[Any], table: NDArray[Any]) -> dict[st
 
 
 def likelihood(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, float]:
-    """Mean log-likelihood of test rows: of whole ones against independent columns, of numbers against a mixture."""
+    """Mean log-likelihood of test rows: against independent columns, and for numbers against a mixture."""
     found = {"made": model.score(test), "independent columns": independent(model, train, test)}
     numbers = [name for name in train if name not in discrete_columns(model)]
     if numbers:
@@ -296,7 +296,7 @@ def likelihood(model: MADE, train: Frame, test: Frame, seed: int) -> dict[str, f
 
 
 def independent(model: MADE, train: Frame, test: Frame) -> float:
-    """Mean log-likelihood of test rows if no column depended on another: of the same kinds, each fitted by itself."""
+    """Mean log-likelihood of test rows under independent columns of the same kinds."""
     schema, network, total = model.model_.schema, model.model_.network, 0.0
     learned, asked = (Evidence.of(network, schema.encode(schema.table(each))) for each in (train, test))
     seen, tested = (
@@ -346,7 +346,7 @@ def synthetic(model: MADE, train: Frame, test: Frame, target: str, seed: int) ->
 
 
 def distances(train: Frame, rows: Frame, discrete: list[str]) -> tuple[float, float]:
-    """Of columns: total variation or Kolmogorov-Smirnov; of pairs: the difference of Cramér's V. Means of all."""
+    """Mean distances: of columns, total variation or Kolmogorov-Smirnov; of pairs, the difference of Cramér's V."""
     codes, single = [], []
     for column in train:
         a, b = train[column].dropna(), rows[column].dropna()
@@ -365,7 +365,7 @@ def distances(train: Frame, rows: Frame, discrete: list[str]) -> tuple[float, fl
 
 
 def run(name: str, seed: int) -> dict[str, Any]:
-    """All of it for one split of one table."""
+    """All measurements of one split of one table."""
     train, test = split(read(name), seed)
     model, seconds = timed(lambda: MADE(random_state=seed).fit(train))
     result: dict[str, Any] = {"table": name, "seed": seed, "rows": len(train), "test_rows": len(test)}
@@ -380,7 +380,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print, and keep."""
+    """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", default=",".join(LABELS), help="their names; all five unless told")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go")
@@ -393,7 +393,7 @@ def main() -> None:
 
 
 def keep(row: dict[str, Any], out: Path) -> None:
-    """Put what was measured in the place of what was there for the same split, and make the page of it."""
+    """Replace the results of the same split, and regenerate the page."""
     rows = json.loads(out.read_text())["rows"] if out.exists() else []
     rows = [each for each in rows if (each["table"], each["seed"]) != (row["table"], row["seed"])]
     rows = sorted([*rows, row], key=lambda each: (list(LABELS).index(each["table"]), each["seed"]))

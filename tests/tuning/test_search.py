@@ -18,8 +18,7 @@ from command import run, run_json
 from made import MADE
 from made.errors import DataError, Diverged, Interrupted, ModelError, QuestionError
 from made.io.datasets import digits
-from made.tuning import default_space, load, tune
-from made.tuning.space import check_space
+from made.tuning import load, tune
 
 DATA = digits()
 TRAIN, VALID = DATA.train[:150], DATA.valid[:50]
@@ -124,12 +123,12 @@ def test_a_search_goes_on_as_if_it_was_never_stopped(whole, tmp_path, at_trial, 
 
 def test_a_process_that_is_killed_loses_nothing(whole, tmp_path) -> None:
     code = (
-        "import os, signal, sys, test_tuning\nfrom made import MADE\nfit, count = MADE.fit, 0\n"
+        "import os, signal, sys, test_search\nfrom made import MADE\nfit, count = MADE.fit, 0\n"
         "def patched(self, *args, after_epoch=None, **options):\n"
         "    global count\n    count += after_epoch is not None\n"
         "    kill = lambda epoch: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return fit(self, *args, after_epoch=kill if count == 4 else after_epoch, **options)\n"
-        "MADE.fit = patched\ntest_tuning.search(sys.argv[1])"
+        "MADE.fit = patched\ntest_search.search(sys.argv[1])"
     )
     here = Path(__file__).parent
     paths = os.pathsep.join(map(str, (here, here.parent, *sys.path)))
@@ -195,53 +194,6 @@ def test_a_trial_that_diverges_is_not_the_end(tmp_path) -> None:
 
 def test_time_ends_a_search_between_trials(tmp_path) -> None:
     assert 1 <= search(tmp_path / "search", trials=1000, timeout=0.5).finished < 1000
-
-
-@pytest.mark.parametrize(
-    ("space", "said"),
-    [
-        ({}, "nothing to search"),
-        ({"layers": [1]}, "'layers', but the parameters are"),
-        ({"columns": ["auto"]}, "'columns', which is not searched"),
-        ({"random_state": [1]}, "seed"),
-        ({"masks": [1]}, "both fixed and in the space"),
-        ({"dropout": 0.1}, "list of choices"),
-        ({"dropout": []}, "list of choices"),
-        ({"dropout": [0.1, 0.1]}, "twice"),
-        ({"dropout": [[0.1]]}, "a word or a number"),
-        ({"dropout": [2.0]}, "'dropout' should be"),
-        ({"dropout": {"low": 0.0, "high": 1.0}}, "'dropout' should be"),
-        ({"dropout": {"low": 0.5, "high": 0.1}}, "should be below"),
-        ({"dropout": {"low": 0.5}}, "'high' should be a number"),
-        ({"dropout": {"low": 0.0, "high": 0.5, "log": True}}, "above 0"),
-        ({"dropout": {"low": 0.0, "high": 0.5, "log": 1}}, "true or false"),
-        ({"dropout": {"low": 0.0, "high": 0.5, "step": 0.6}}, "'step'"),
-        ({"dropout": {"low": 0.0, "high": 0.5, "steps": 2}}, "'steps'"),
-        ({"batch_size": {"low": 1.5, "high": 20}}, "whole number"),
-        ({"activation": {"low": 1, "high": 2}}, "list of choices"),
-        ({"activation": ["step"]}, "'activation' should be"),
-        ({"hidden_sizes": ["many"]}, "sizes such as"),
-        ({"hidden_sizes": ["0"]}, "at least 1"),
-    ],
-)
-def test_bad_spaces_are_refused(space, said) -> None:
-    with pytest.raises(QuestionError, match=re.escape(said)):
-        check_space(space, FIXED)
-
-
-def test_spaces_are_understood() -> None:
-    assert check_space(default_space(), {}) == default_space()
-    assert "masks" not in default_space(FIXED)
-    space = {
-        "hidden_sizes": [8, "9, 9", (10, 10), []],
-        "batch_size": {"low": 16, "high": 64, "step": 16},
-        "clip": [0, 1],
-    }
-    assert check_space(space, {}) == {
-        "hidden_sizes": ["8", "9,9", "10,10", ""],
-        "batch_size": {"low": 16, "high": 64, "log": False, "step": 16},
-        "clip": [0, 1],
-    }
 
 
 def test_only_the_same_search_is_gone_on_with(whole, tmp_path) -> None:

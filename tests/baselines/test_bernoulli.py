@@ -1,0 +1,16 @@
+"""Mixtures of Bernoullis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from made.baselines.bernoulli import BernoulliMixture
+from small_baselines import TRAIN, VALID
+
+
+def test_the_mixture_takes_what_validation_rows_prefer() -> None:
+    model = BernoulliMixture((1, 4), seed=0).fit(TRAIN, VALID)
+    assert len(model.prior_) == 4
+    assert model.log_prob(VALID).mean() > BernoulliMixture(1).fit(TRAIN, VALID).log_prob(VALID).mean()
+    rows = np.zeros((30, 3), dtype=np.uint8)  # a column that is always 0 is not impossible otherwise
+    assert np.isfinite(np.asarray(BernoulliMixture((1, 2)).fit(rows, rows).log_prob([[1, 1, 1]]))).all()

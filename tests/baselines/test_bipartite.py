@@ -1,0 +1,61 @@
+"""Bipartite Boltzmann machines: gradients and Gibbs chains."""
+
+from __future__ import annotations
+
+import torch
+
+from made.baselines import bipartite
+from made.baselines.annealing import sample_visible
+from made.baselines.bipartite import Bipartite, CenteredBipartite, GibbsChains, contrastive_loss
+from made.baselines.rbm import RBM
+from small_baselines import TRAIN, VALID, brute, random_machine, states
+
+
+def test_a_centered_machine_is_the_same_distribution() -> None:
+    machine = random_machine(4, 3, seed=0)
+    network = CenteredBipartite(torch.full((4,), 0.3, dtype=torch.float64), 3, begin=machine)
+    for ours, theirs in zip(network.snapshot(), machine, strict=True):
+        assert torch.allclose(ours, theirs)
+
+
+def test_the_contrast_has_the_gradient_of_the_likelihood() -> None:
+    """With all states of the model, each as often as it is likely, in place of a few draws."""
+    machine = Bipartite(*(each.requires_grad_() for each in random_machine(3, 2, seed=0)))
+    x, rows = states(3), torch.tensor([[1.0, 0, 1], [0, 1, 1]], dtype=torch.float64)
+    exact = (machine.neg_free_energy(x).logsumexp(dim=0) - machine.neg_free_energy(rows).mean()).squeeze()
+    expected = torch.autograd.grad(exact, machine)
+    share = (machine.neg_free_energy(x) - brute(machine.detach())).exp().detach()
+    found = torch.autograd.grad(
+        (share * machine.neg_free_energy(x)).sum() - machine.neg_free_energy(rows).mean(), machine
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-10)
+    drawn = sample_visible(machine.detach(), torch.zeros(3), 100_000, temperatures=1)
+    for ours, theirs in zip(
+        torch.autograd.grad(contrastive_loss(machine, rows, drawn), machine), expected, strict=True
+    ):
+        assert torch.allclose(ours, theirs, atol=0.01)
+
+
+def test_chains_go_on_where_they_ended_if_they_persist() -> None:
+    still = Bipartite(*(torch.zeros(shape) for shape in ((3, 2), (3,), (2,))))
+    still = Bipartite(still.W, torch.tensor([40.0, -40.0, 40.0]), still.b)
+    rows, generator = torch.zeros(4, 3), torch.Generator().manual_seed(0)
+    for persistent in (True, False):
+        chains = GibbsChains(0, persistent)
+        chains.last = torch.ones(4, 3)
+        assert torch.equal(chains(still, rows, generator), torch.ones(4, 3) if persistent else rows)
+        chains.steps = 1
+        assert torch.equal(chains(still, rows, generator), torch.tensor([[1.0, 0, 1]]).expand(4, -1))
+
+
+def test_steps_of_chains_grow_from_one(monkeypatch) -> None:
+    taken = []
+    monkeypatch.setattr(bipartite, "gibbs", lambda machine, x, steps, generator: taken.append(steps) or x)
+    chains, machine, rows = GibbsChains(5, True, growth=10), random_machine(3, 2, seed=0), torch.zeros(1, 3)
+    for _ in range(12):
+        chains(machine, rows, torch.Generator())
+    assert taken == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]
+    taken.clear()
+    RBM(4, steps=3, growing=True, max_epochs=9, batch_size=len(TRAIN)).fit(TRAIN, VALID)
+    assert taken == [1, 1, 1, 2, 2, 2, 3, 3, 3]

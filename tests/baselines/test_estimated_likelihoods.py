@@ -1,0 +1,84 @@
+"""The contract of baselines with estimates and bounds, against enumeration of all states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from made import baselines
+from made.baselines.darn import DARN
+from made.baselines.dbm import DBM
+from made.baselines.dbn import DBN
+from made.baselines.rbm import RBM
+from oracle import chi_square, structured
+from small_baselines import COLUMNS, SMALL, TRAIN, VALID, WORLDS, truth
+
+
+@pytest.fixture(scope="module", params=list(SMALL))
+def fitted(request):
+    return SMALL[request.param]().fit(TRAIN, VALID)
+
+
+def test_every_system_has_a_small_one_here() -> None:
+    assert set(SMALL) == {name for name, system in baselines.SYSTEMS.items() if not system.exact}
+    for name, small in SMALL.items():
+        system = baselines.SYSTEMS[name].factory(3)
+        assert (type(system), system.seed, getattr(system, "noise", None)) == (
+            type(small()),
+            3,
+            getattr(small(), "noise", None),
+        )
+
+
+def test_the_truth_sums_to_one(fitted) -> None:
+    assert np.exp(truth(fitted)).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_what_is_said_of_a_likelihood_holds(fitted) -> None:
+    answer, exact = fitted.log_prob(WORLDS), truth(fitted)
+    assert answer.kind == {RBM: "exact", DBN: "bound", DBM: "bound", DARN: "estimate"}[type(fitted)]
+    assert answer.values.dtype == np.float64
+    if answer.kind == "exact":
+        assert answer.values == pytest.approx(exact, abs=1e-5)
+        assert answer.standard_error == 0
+    elif answer.kind == "bound":
+        assert answer.mean() <= exact.mean() + 3 * answer.standard_error + 1e-6
+        assert (answer.values <= exact + (1e-6 if isinstance(fitted, DBM) else 0.5)).all()
+        assert answer.mean() > exact.mean() - 2  # it says something
+    else:
+        assert abs(answer.mean() - exact.mean()) < 3 * answer.standard_error + 1e-3
+        assert answer.standard_error > 0
+    assert np.array_equal(answer.values, fitted.log_prob(WORLDS).values)
+
+
+def test_a_sampler_fits_its_enumerated_distribution(fitted) -> None:
+    """The frequencies of all states, by the statistic of a chi-square test."""
+    count = 20_000
+    drawn = fitted.sample(count, seed=5)
+    assert (drawn.dtype, drawn.shape) == (np.uint8, (count, COLUMNS))
+    assert chi_square(drawn, np.exp(truth(fitted))) < 5
+    assert np.array_equal(drawn, fitted.sample(count, seed=5))
+    assert not np.array_equal(drawn, fitted.sample(count, seed=6))
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_a_seed_makes_the_same_model(name) -> None:
+    first, again, other = (SMALL[name](seed).fit(TRAIN[:100], VALID).log_prob(WORLDS).values for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_what_depends_is_learned(name) -> None:
+    test, mean = structured(1000, seed=2), TRAIN.mean(axis=0)
+    alone = (test * np.log(mean) + (1 - test) * np.log(1 - mean)).sum(axis=1).mean()
+    model = SMALL[name]()
+    model.training |= {"max_epochs": 100, "learning_rate": 0.05}
+    assert model.fit(TRAIN, VALID).log_prob(test).mean() > alone + 0.3
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_time_ends_training(name) -> None:
+    model = SMALL[name]()
+    model.training |= {"max_epochs": 10_000, "patience": 10_000}
+    assert 0 < model.fit(TRAIN, VALID, seconds=0.3).epochs < 1000

@@ -1,0 +1,24 @@
+"""Logistic autoregression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from made.baselines.fvsbn import FVSBN
+from small_baselines import COLUMNS, TRAIN, VALID, WORLDS
+
+
+def test_logistic_autoregression_takes_what_validation_rows_prefer() -> None:
+    """Of the ways to train, but what it is told counts for all of them."""
+    none, much = {"learning_rate": 0.05}, {"learning_rate": 1e-6}
+    better, worse, both = (
+        FVSBN(tries=tries, max_epochs=20).fit(TRAIN, VALID) for tries in ([none], [much], [much, none])
+    )
+    assert np.array_equal(np.asarray(both.log_prob(WORLDS)), np.asarray(better.log_prob(WORLDS)))
+    assert better.log_prob(VALID).mean() > worse.log_prob(VALID).mean()
+    told = FVSBN(tries=[much, none], max_epochs=20, learning_rate=1e-6).fit(TRAIN, VALID)
+    assert np.array_equal(np.asarray(told.log_prob(WORLDS)), np.asarray(worse.log_prob(WORLDS)))
+    assert better.size == COLUMNS * (COLUMNS - 1) // 2 + COLUMNS
+    with pytest.raises(ValueError, match="'tries' should have at least one"):
+        FVSBN(tries=[])
