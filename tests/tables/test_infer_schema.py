@@ -200,7 +200,7 @@ def test_a_column_that_is_dropped_is_no_part_of_the_model(tmp_path) -> None:
         told.score_samples(array[:, [1, 2, 2]])
     with pytest.raises(DataError, match="All of the 4 columns are to be dropped"):
         MADE(columns=["drop"] * 4).fit(array)
-    with pytest.raises(ValueError, match="'kinds' has 'idd', which is no column"):
+    with pytest.raises(ValueError, match="'columns' has 'idd', which is no column"):
         MADE(columns={"idd": "drop", "id": "drop", "when": "drop"}).fit(frame)
 
 
@@ -331,9 +331,7 @@ def test_many_texts_are_told_how_to_be_fewer() -> None:
     field = infer(city, unseen="other")
     assert len(field.values) == 998
     assert {f"city {d}" for d in range(1, 300)} <= set(field.values)
-    with pytest.raises(
-        DataError, match="300000 texts in 300000 rows are different, so that it looks like an identifier"
-    ):
+    with pytest.raises(DataError, match="300000 texts in 300000 rows are different, so it looks like an identifier"):
         infer([f"row {d}" for d in range(300_000)])
 
 

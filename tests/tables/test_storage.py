@@ -17,6 +17,7 @@ from made import MADE
 from made.errors import DataError
 from made.io.read import read
 from made.tables.field import Field
+from made.tables.restore import rebuild
 from made.tables.schema import Schema
 from made.tables.storage import arrow_type, ends_of, is_storage, storage_of
 from made.tables.table import Table
@@ -148,7 +149,7 @@ def test_what_is_drawn_beyond_the_type_is_the_nearest_that_it_holds(name) -> Non
     values, dtype = field.decode(codes)
     np.testing.assert_array_equal(values, [low, 0, high, np.nan])
     for blank in (Table.blank([name]), Table.blank([name], ["c"])):
-        back = blank.put([values[:3]], [dtype])
+        back = rebuild(blank, [values[:3]], [dtype])
         column = back[:, 0] if isinstance(back, np.ndarray) else back["c"].to_numpy()
         assert column.dtype == np.dtype(name)
         assert column.astype(np.float64).tolist() == [low, 0, high]

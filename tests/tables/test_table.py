@@ -16,6 +16,7 @@ import scipy.sparse
 import torch
 
 from made.errors import DataError
+from made.tables.restore import fill_missing, rebuild
 from made.tables.table import Table
 
 NAN = float("nan")
@@ -137,8 +138,8 @@ def same(left: object, right: object) -> None:
 def test_holes_are_filled_and_all_else_is_as_it_was(name) -> None:
     holes, full = (Table.of(X) for X in PAIRS[name])
     before = [column.copy() for column in holes.columns]
-    same(holes.fill(full.columns, full.dtypes), PAIRS[name][1])
-    same(full.fill(full.columns, full.dtypes), PAIRS[name][1])
+    same(fill_missing(holes, full.columns, full.dtypes), PAIRS[name][1])
+    same(fill_missing(full, full.columns, full.dtypes), PAIRS[name][1])
     for one, other in zip(before, holes.columns, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -150,7 +151,7 @@ def test_columns_are_put_together_as_they_came(name, which) -> None:
     expected = PAIRS[name][which]
     if isinstance(expected, pd.DataFrame):
         expected = expected.reset_index(drop=True)
-    back = table.template().put(table.columns, table.dtypes)
+    back = rebuild(table.template(), table.columns, table.dtypes)
     if isinstance(back, torch.Tensor):
         assert back.dtype == expected.dtype
         assert torch.equal(back.nan_to_num(), expected.nan_to_num())
@@ -166,20 +167,20 @@ def test_arrays_are_put_together_as_numbers_or_as_objects() -> None:
         scipy.sparse.csr_matrix(NUMBERS),
     ):
         table = Table.of(array)
-        back = table.put(table.columns, table.dtypes)
+        back = rebuild(table, table.columns, table.dtypes)
         assert back.dtype == array.dtype
         np.testing.assert_array_equal(back, np.stack(table.columns, axis=1))
-        beyond = table.put([np.array([1e300, 0.5])] * 2, ["float"] * 2)
+        beyond = rebuild(table, [np.array([1e300, 0.5])] * 2, ["float"] * 2)
         assert beyond.dtype == np.float64
     table = Table.of(np.array([["a", ""], ["b", "c"]]))
     np.testing.assert_array_equal(
-        table.put(table.columns, table.dtypes), np.array([["a", None], ["b", "c"]], dtype=object)
+        rebuild(table, table.columns, table.dtypes), np.array([["a", None], ["b", "c"]], dtype=object)
     )
     table = Table.of(torch.tensor([[True], [False]]))
-    assert table.put(table.columns, table.dtypes).dtype == torch.bool
+    assert rebuild(table, table.columns, table.dtypes).dtype == torch.bool
     table = Table.of(np.array([[True], [False]]))
-    assert table.put(table.columns, table.dtypes).dtype == np.bool_
-    assert table.put([np.array([1.0, NAN])], ["bool"]).dtype == np.float64
+    assert rebuild(table, table.columns, table.dtypes).dtype == np.bool_
+    assert rebuild(table, [np.array([1.0, NAN])], ["bool"]).dtype == np.float64
 
 
 def test_what_is_taken_apart() -> None:
@@ -242,7 +243,7 @@ def test_a_column_of_nothing_is_of_no_family() -> None:
         assert table.dtypes == ["none"]
         # and is of the family of what fills it
         for values, dtype in ((np.array(["a", "b"], dtype=object), "text"), (np.array([1.0, 2.0]), "int")):
-            filled = Table.of(table.fill([values], [dtype]))
+            filled = Table.of(fill_missing(table, [values], [dtype]))
             assert filled.columns[0].tolist() == values.tolist()
             assert (filled.dtypes[0] == "text") == (dtype == "text")
 
@@ -257,7 +258,7 @@ def test_large_integers_and_decimals_are_kept_to_the_digit() -> None:
         np.array([[large], [None]], dtype=object),
         pd.DataFrame({"a": pd.Series([large, None], dtype=object)}),
     ):
-        out = Table.of(frame).fill(filled, ["int"])
+        out = fill_missing(Table.of(frame), filled, ["int"])
         column = out[:, 0] if isinstance(out, np.ndarray) else out["a"]
         column = column.to_pylist() if isinstance(out, pa.Table) else list(column)
         assert column == [large, 5]
@@ -268,7 +269,7 @@ def test_values_that_do_not_fit_change_the_type_rather_than_the_values() -> None
     whole = {"a": [1, None]}
     for frame in (pd.DataFrame(whole, dtype="Int8"), pl.DataFrame(whole), pa.table(whole)):
         for value in (2.5, 1e6):
-            out = Table.of(frame).fill([np.array([1.0, value])], ["float"])
+            out = fill_missing(Table.of(frame), [np.array([1.0, value])], ["float"])
             assert Table.of(out).columns[0].tolist() == [1.0, value]
     text = {"a": ["x", None]}
     for frame in (
@@ -276,12 +277,12 @@ def test_values_that_do_not_fit_change_the_type_rather_than_the_values() -> None
         pl.DataFrame(text, schema={"a": pl.Enum(["x"])}),
         pa.table({"a": pa.array(text["a"]).dictionary_encode()}),
     ):
-        out = Table.of(frame).fill([np.array(["x", "new"], dtype=object)], ["text"])
+        out = fill_missing(Table.of(frame), [np.array(["x", "new"], dtype=object)], ["text"])
         assert Table.of(out).columns[0].tolist() == ["x", "new"]
         if isinstance(out, pd.DataFrame):
             assert out["a"].dtype == pd.CategoricalDtype(["x", "new"])
     frame = pd.DataFrame({"a": [1, 2], "b": [True, False]})
-    out = Table.of(frame).put([np.array([1.0, NAN])] * 2, ["int", "bool"])
+    out = rebuild(Table.of(frame), [np.array([1.0, NAN])] * 2, ["int", "bool"])
     assert out["a"].dtype == np.float64
     assert out["b"].tolist()[0] is True
     assert np.isnan(out["b"].tolist()[1])
@@ -292,14 +293,16 @@ def test_a_frame_without_text_for_names_has_none_and_keeps_its_labels() -> None:
     table = Table.of(frame)
     assert table.names is None
     full = Table.of(FILLED)
-    pd.testing.assert_frame_equal(table.fill(full.columns, full.dtypes), pd.DataFrame(FILLED, index=["a", "b", "c"]))
-    pd.testing.assert_frame_equal(table.put(full.columns, full.dtypes), pd.DataFrame(FILLED))
+    pd.testing.assert_frame_equal(
+        fill_missing(table, full.columns, full.dtypes), pd.DataFrame(FILLED, index=["a", "b", "c"])
+    )
+    pd.testing.assert_frame_equal(rebuild(table, full.columns, full.dtypes), pd.DataFrame(FILLED))
 
 
 def test_what_comes_back_is_a_copy() -> None:
     for X in (FILLED.copy(), torch.tensor(FILLED), pd.DataFrame(FILLED)):
         table = Table.of(X)
-        out = table.fill(table.columns, table.dtypes)
+        out = fill_missing(table, table.columns, table.dtypes)
         assert out is not X
         out[0 if isinstance(out, pd.DataFrame) else (0, 0)] = -1.0
         assert Table.of(X).columns[0][0] == 1.0
@@ -373,7 +376,7 @@ def test_neither_text_nor_a_number(X) -> None:
 
 def test_a_tensor_holds_no_text() -> None:
     with pytest.raises(DataError, match="column 0 is text, which a tensor cannot hold"):
-        Table.of(torch.tensor([[NAN]])).fill([np.array(["a"], dtype=object)], ["text"])
+        fill_missing(Table.of(torch.tensor([[NAN]])), [np.array(["a"], dtype=object)], ["text"])
 
 
 def test_a_template_holds_no_data() -> None:

@@ -172,12 +172,12 @@ class RowFilter:
         import numpy as np
 
         from made.errors import MadeError
-        from made.tables.table import holes
+        from made.tables.plain import is_missing
 
         schema, wrong = self.model.schema, dict[int, str]()
         try:
             table = self.model.table(rows, ignore)
-            places = schema._places(table)
+            places = schema.positions(table)
         except MadeError as error:
             if error.row is None:
                 raise
@@ -193,7 +193,7 @@ class RowFilter:
                 if error.row is None:
                     raise
             # What is wrong with a value is wrong with it in every row.
-            seen = np.flatnonzero(~holes(values))
+            seen = np.flatnonzero(~is_missing(values))
             distinct, which = np.unique(values[seen], return_inverse=True)
             faults: dict[int, str] = {}
             list(_halves(distinct, np.arange(len(distinct)), partial(field.encode, dtype=dtype, label=label), faults))

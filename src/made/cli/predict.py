@@ -85,12 +85,12 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
 
     from made.errors import DataError
     from made.tables.field import number_in
-    from made.tables.table import holes
+    from made.tables.plain import is_missing
 
     schema = model.schema
     here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
     field, values, dtype = schema.fields[d], table.columns[here], table.dtypes[here]
-    hole = holes(values)
+    hole = is_missing(values)
     if dtype == "text" and field.kind == "numeric" and field.temporal is None:  # one that is no number made all text
         numbers = [number_in(text, False) if text else None for text in values.tolist()]
         values, dtype = np.array([math.nan if each is None else each for each in numbers]), "float"
@@ -98,7 +98,7 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
         codes = field.encode(values, dtype, table.label(here))
     except DataError:
         codes, known = np.full(len(values), np.nan), {}
-        for row in np.flatnonzero(~holes(values)).tolist():
+        for row in np.flatnonzero(~is_missing(values)).tolist():
             if values[row] not in known:
                 try:
                     known[values[row]] = field.encode(values[row : row + 1], dtype, "")[0]

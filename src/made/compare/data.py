@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from made.compare.result import BinaryRows
 from made.errors import DataError
-from made.tables.table import Table, holes
+from made.tables.plain import is_missing
+from made.tables.table import Table
 
 __all__ = ["split", "zeros_and_ones"]
 
@@ -65,7 +66,7 @@ def zeros_and_ones(tables: Mapping[str, Any]) -> tuple[list[BinaryRows], dict[st
         label = first.label(column)
         parts = [table.columns[place[column]] for table, place in zip(taken.values(), places, strict=True)]
         for name, part in zip(taken, parts, strict=True):
-            if (hole := holes(part)).any():
+            if (hole := is_missing(part)).any():
                 raise DataError(
                     f"{name}, row {int(hole.argmax())} (counted from 0), {label}: a missing value, but only complete "
                     "rows can be compared. Drop such rows or columns, or impute them first (`made fit`, then "

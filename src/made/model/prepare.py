@@ -53,14 +53,7 @@ def prepare(
         overwrite: start anew, even if the folder holds a run or a model.
     """
     together = table if valid_table is None else table.with_rows_of(valid_table)
-    try:
-        schema = Schema.infer(
-            together, parameters["columns"], missing=parameters["missing"], unseen=parameters["unseen"]
-        )
-    except DataError:
-        raise
-    except ValueError as error:
-        raise ParameterError(str(error), argument=getattr(error, "argument", None)) from None
+    schema = Schema.infer(together, parameters["columns"], missing=parameters["missing"], unseen=parameters["unseen"])
     codes = schema.encode(table, training=True)
     valid = None if valid_table is None else schema.encode(valid_table, training=True)
     resumed = folder is not None and not overwrite and is_begun(folder)

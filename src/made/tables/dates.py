@@ -1,8 +1,8 @@
-"""Dates and times as numbers, seconds since the beginning of 1970, and back.
+"""Dates and times as seconds since 1970-01-01, and back.
 
-A time with a zone is counted in UTC, one without as if it were. The years are 1 to 9999, as Python and ISO 8601 have
-them. A whole second is exact in all of them; a fraction is as fine as a float64 can hold: a microsecond in this
-century, 32 microseconds in the year 9999.
+A time with a time zone is counted in UTC, one without as if it were UTC. The years are 1 to 9999, as in Python and ISO
+8601. Whole seconds are exact; the resolution of a float64 is a microsecond in this century, and 32 microseconds in the
+year 9999.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 Temporal: TypeAlias = Literal["date", "datetime"]
 
 DAY = 86_400.0
-# How far apart times may be, if they all are.
+# The steps that times may have.
 STEPS = (DAY, 3600.0, 60.0, 1.0)
 EPOCH = datetime.datetime(1970, 1, 1)
 # The first moment of the year 1, and the last of the year 9999 that a float64 tells from the next year.
@@ -42,7 +42,7 @@ ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", r
 
 
 def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.float64]:
-    """Dates of numpy as numbers; NaN for NaT. ``label`` names the column in messages.
+    """An array of datetime64 as seconds; NaN for NaT. ``label`` names the column in messages.
 
     Example:
         >>> in_seconds(np.array(["1970-01-02", "9999-12-31", "NaT"], dtype="M8[D]"))
@@ -50,8 +50,8 @@ def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.fl
     """
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     hole = np.isnat(values)
-    # A cast between units overflows without a word, so that the bounds are cast, and not the values. Nanoseconds and
-    # finer units have no room for any other year. A day more, for a time in UTC whose local time is in these years.
+    # A cast between units overflows silently, so the bounds are cast, not the values. Nanoseconds and finer units have
+    # no room for other years. One day more, for a time in UTC whose local time is in these years.
     if np.datetime_data(values.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us"):
         ends = np.array(["0000-12-31", "10000-01-02"], dtype="M8[D]").astype(values.dtype).view(np.int64)
         wrong = ~hole & ((values.view(np.int64) < ends[0]) | (values.view(np.int64) > ends[1]))
@@ -69,7 +69,7 @@ def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.fl
 
 
 def ends_in(zone: str | None) -> tuple[float, float]:
-    """The first and the last moment, in UTC, whose local time in a zone is in the years 1 to 9999.
+    """The first and the last moment, in UTC, whose local time is in the years 1 to 9999.
 
     Example:
         >>> [(each - end) / 3600 for each, end in zip(ends_in("+02:00"), (LEAST, MOST))]
@@ -82,9 +82,9 @@ def ends_in(zone: str | None) -> tuple[float, float]:
 
 
 def as_datetime64(seconds: NDArray[np.float64], zone: str | None = None, unit: str = "us") -> NDArray[Any]:
-    """The inverse of :func:`in_seconds`; beyond the years 1 to 9999 in a zone, the nearest moment.
+    """The inverse of :func:`in_seconds`; times are clipped to the years 1 to 9999 in a time zone.
 
-    The result is in microseconds, rounded to whole ones of a unit that is coarser: a cast would cut them off.
+    The result is in microseconds, rounded to ``unit`` if that is coarser: a cast would truncate.
     """
     hole, (first, last) = np.isnan(seconds), ends_in(zone)
     within = np.where(hole, 0, seconds).clip(first, last)
@@ -98,7 +98,7 @@ def as_datetime64(seconds: NDArray[np.float64], zone: str | None = None, unit: s
 
 
 def objects(seconds: NDArray[np.float64], kind: Temporal) -> NDArray[Any]:
-    """Numbers as Python's dates, or dates with a time of day; None for NaN."""
+    """Seconds as Python dates or datetimes; None for NaN."""
     values = as_datetime64(seconds).astype(object)
     if kind == "date":
         values[:] = [each if each is None else each.date() for each in values.tolist()]
@@ -106,7 +106,7 @@ def objects(seconds: NDArray[np.float64], kind: Temporal) -> NDArray[Any]:
 
 
 def in_text(seconds: NDArray[np.float64], kind: Temporal) -> NDArray[Any]:
-    """Numbers as text in the form of ISO 8601; None for NaN.
+    """Seconds as text in ISO 8601; None for NaN.
 
     Example:
         >>> in_text(np.array([0.0, 43_200.0, np.nan]), "datetime")
@@ -118,7 +118,7 @@ def in_text(seconds: NDArray[np.float64], kind: Temporal) -> NDArray[Any]:
 
 
 def seconds_in(texts: Iterable[str]) -> tuple[NDArray[np.float64], Temporal] | None:
-    """The numbers of dates that are written as text, and whether they are all without a time; None if one is none.
+    """Seconds of dates in ISO 8601, and whether none has a time of day; None if a text is no date.
 
     Example:
         >>> seconds_in(["1970-01-02", "1970-01-03"])

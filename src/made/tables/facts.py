@@ -21,8 +21,8 @@ from made.columns.transform import FARTHEST
 from made.columns.unseen import Unseen
 from made.errors import DataError
 from made.tables.dates import Temporal, in_text, objects
+from made.tables.plain import Dtype
 from made.tables.storage import is_storage
-from made.tables.table import Dtype
 
 __all__ = ["KINDS", "OTHER", "Facts", "Kind"]
 

@@ -22,8 +22,8 @@ from made.errors import DataError
 from made.hints import hint
 from made.tables.dates import DAY, in_text, seconds_in
 from made.tables.facts import OTHER, Facts, Kind
+from made.tables.plain import Dtype, Values, is_missing
 from made.tables.storage import ends_of
-from made.tables.table import Dtype, Values, holes
 
 __all__ = ["Field", "Kind", "fitting", "number_in", "typed"]
 
@@ -42,7 +42,7 @@ class Field(Facts):
 
     def encode(self, values: Values, dtype: Dtype, label: str) -> NDArray[np.float64]:
         """A plain column as codes. Shapes: (rows,) to (rows,)."""
-        hole = holes(values)
+        hole = is_missing(values)
         values, dtype = self._in_own_terms(values, dtype, label)
         if self.kind == "numeric":
             codes = self._on_steps(values.astype(np.float64), label)
@@ -124,7 +124,7 @@ class Field(Facts):
 
     def _in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
         """Dates that are written as text are dates, or the other way round, as this column has them."""
-        seen = np.flatnonzero(~holes(values)).tolist()
+        seen = np.flatnonzero(~is_missing(values)).tolist()
         temporal = dtype in ("date", "datetime")
         if not seen or (temporal and self.temporal):
             return values, dtype

@@ -1,4 +1,4 @@
-"""Which kind a column is of, as its values show."""
+"""Inference of a column's kind from its values."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ import numpy as np
 
 from made.columns.logistic import FAR_SHARE
 from made.columns.transform import choose_curve
-from made.errors import DataError
+from made.errors import DataError, ParameterError
 from made.hints import hint
 from made.tables.dates import STEPS, seconds_in
 from made.tables.facts import OTHER, Kind
 from made.tables.field import Field, fitting, number_in, typed
-from made.tables.table import Dtype, Table, Values, holes, plain
+from made.tables.plain import Dtype, Values, is_missing, plain
+from made.tables.table import Table
 
 __all__ = ["CHOICES", "infer"]
 
 CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', or a list of values"
 MOST_CATEGORIES = 1000
 MOST_STEPS = 1_000_000
-# Fewer values than this may all be different, and still be more than the names of rows.
+# As few distinct texts as this are never taken for identifiers.
 FEW = 20
-# How many points a column of numbers may have, and how many other values there have to be.
+# The most point masses of a numeric column, and the least number of other distinct values.
 MOST_SPIKES, LEAST_REST = 32, 10
-# The least share of rows that a point has, and how many times as many rows as its neighbours: among steps, where all
-# values have a probability, and among real numbers, where a point is something else than what is beside it.
+# The least share of rows at a point mass, and the least ratio to its neighbours: among steps, where every value has a
+# probability, and among real numbers.
 OF_STEPS, OF_REALS = (0.005, 3.0), (0.02, 10.0)
-# The probability of all numbers together that training never saw, beside a list of several, and beside two alone.
+# The probability of all unseen numbers together, in an ordinal and in a binary column.
 UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9
 KEY = re.compile(
     r"(?i:(^|[_\W])(id|key|uuid|guid|index|row|rownames?|nr|no|number)$)|[a-z](ID|Id|Key|Index|Nr|No|Number)$"
@@ -42,16 +43,16 @@ KEY = re.compile(
 def infer(
     table: Table, d: int, name: str, kind: Any, *, missing: bool = False, unseen: Literal["error", "other"] = "error"
 ) -> Field:
-    """The field of column ``d``, of a kind that is told or ``"auto"``; see :meth:`made.tables.schema.Schema.infer`."""
+    """The field of column ``d``, of a given kind or ``"auto"``; see :meth:`made.tables.schema.Schema.infer`."""
     values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
     listed = not isinstance(kind, str) and isinstance(kind, (Sequence, np.ndarray))
     if not listed and kind not in ("auto", "binary", "categorical", "ordinal", "numeric", "real"):
-        raise ValueError(f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}.")
-    hole = holes(values)
+        raise ParameterError(f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}.", argument="columns")
+    hole = is_missing(values)
     seen, missing = values[~hole], missing and bool(hole.any())
     if not len(seen):
         raise DataError(
-            f"{label} has no observed value, so that nothing can be learned of it: leave it out, "
+            f"{label} has no observed value, so nothing can be learned about it: leave it out, "
             f"{hint(columns={name: 'drop'})}."
         )
     declared = table.declared[d]
@@ -91,7 +92,7 @@ def infer(
 
 
 def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
-    """The distinct values, in order; of truth values, both."""
+    """The distinct values in order; both truth values even if only one occurs."""
     if dtype == "text":
         return np.array(sorted(set(seen.tolist())), dtype=object)
     distinct: Values = np.unique(seen)
@@ -103,15 +104,15 @@ def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
 
 
 def _reserved(table: Table, unseen: str) -> float:
-    """The least probability of text that was never seen: a tenth of what the rule of succession gives.
+    """The least probability of unseen text: a tenth of what the rule of succession gives.
 
-    Most columns have no further values, and where some are seen only once, the share of others is learned from these.
+    Most columns have no other values. Where some occur only once, the probability of others is learned from these.
     """
     return 0.1 / (table.rows + 2) if unseen == "other" else 0.0
 
 
 def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, kind: Kind = "ordinal") -> Field:
-    """Numbers of which there are few: each has a probability of its own, and any other number a very small one."""
+    """A few numbers, each with its own probability, and a very small one for all others."""
     other = 0.0 if unseen == "error" else UNSEEN_FLAG if len(distinct) == 2 else UNSEEN_NUMBER
     step = _step(distinct, (), STEPS if dtype in ("date", "datetime") else (1.0,)) if other else 0.0
     return Field(name, kind, typed(distinct, dtype), step=step, dtype=dtype, other=other)
@@ -141,7 +142,7 @@ def _categorical(
 
 
 def _frequent(seen: Values, distinct: Values) -> Values:
-    """The values that are seen more than once, no more than there may be; all of them, if there is none."""
+    """The values that occur more than once, up to the limit; all values if there is none."""
     counts = Counter(seen.tolist())
     del counts[OTHER]
     kept = {value for value, count in counts.most_common(MOST_CATEGORIES - 2) if count > 1}
@@ -149,17 +150,19 @@ def _frequent(seen: Values, distinct: Values) -> Values:
 
 
 def _listed(name: str, values: Any, dtype: Dtype, label: str, missing: bool, reserved: float) -> Field:
-    """A column whose values are told, in order."""
+    """A column whose values are given, in order."""
     column = np.empty(len(values), dtype=object)
     column[:] = list(values)
-    told, family = plain(column, f"the list for {label}")
-    if not len(told) or holes(told).any():
-        raise ValueError(f"The list for {label} should have at least one value, and none that is empty or NaN.")
+    given, family = plain(column, f"the list for {label}")
+    if not len(given) or is_missing(given).any():
+        raise ParameterError(
+            f"The list for {label} should have at least one value, and none that is empty or NaN.", argument="columns"
+        )
     if "text" not in (family, dtype):
-        family = fitting(told, dtype, family)
+        family = fitting(given, dtype, family)
     reserved = reserved if family == "text" else 0.0
-    kind = "categorical" if missing or reserved else _kind_of_categories(len(told))
-    return Field(name, kind, typed(told, family), dtype=family, missing=missing, other=reserved)
+    kind = "categorical" if missing or reserved else _kind_of_categories(len(given))
+    return Field(name, kind, typed(given, family), dtype=family, missing=missing, other=reserved)
 
 
 def _kind_of_categories(distinct: int) -> Kind:
@@ -176,7 +179,7 @@ def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> Kind:
 
 
 def _refuse_names(seen: Values, name: str, label: str) -> None:
-    """Refuse text that is hardly ever the same twice, from which nothing can be learned."""
+    """Refuse text that is nearly always different, from which nothing can be learned."""
     distinct = set(seen.tolist())
     if len(distinct) <= FEW or len(distinct) <= 0.9 * len(seen):
         return
@@ -189,7 +192,7 @@ def _refuse_names(seen: Values, name: str, label: str) -> None:
 
 
 def _refuse_keys(seen: Values, name: str, label: str) -> None:
-    """Refuse whole numbers, all different, that count rows or are called a key; others may be what they like."""
+    """Refuse distinct whole numbers that count the rows, or whose column is named like a key."""
     if len(seen) <= FEW or not (seen == np.floor(seen)).all() or len(np.unique(seen)) < len(seen):
         return
     low, high = float(seen.min()), float(seen.max())
@@ -200,13 +203,13 @@ def _refuse_keys(seen: Values, name: str, label: str) -> None:
 
 def _identifier(found: str, name: str, other: str) -> DataError:
     return DataError(
-        f"{found}, so that it looks like an identifier, which says nothing about other rows: leave it out, "
+        f"{found}, so it looks like an identifier, which says nothing about other rows: leave it out, "
         f"{hint(columns={name: 'drop'})}, or use it all the same, {hint(columns={name: other})}."
     )
 
 
 def _numeric(name: str, seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Field:
-    """Points, steps, a least value, a scale, and what standardises values on it; plainly, only the last."""
+    """A numeric column: point masses, step, least value, scale, location; if ``plainly``, only the last two."""
     temporal, step = dtype in ("date", "datetime"), 0.0
     spikes: tuple[float, ...] = ()
     if not plainly:
@@ -240,11 +243,11 @@ def _numeric(name: str, seen: Values, dtype: Dtype, missing: bool, *, plainly: b
 
 
 def _step(seen: Values, spikes: Sequence[float], candidates: Sequence[float]) -> float:
-    """How far apart the values are, if that is one of the candidates, and there are not too many beside points."""
+    """The first candidate of which all values are multiples, if they span few enough steps; otherwise 0."""
     rest = seen[~np.isin(seen, spikes)]
     with np.errstate(over="ignore"):
         size, extent = float(np.abs(seen).max()), float(rest.max() - rest.min())
-    if candidates is STEPS:  # a date such as 9999-12-31 says nothing about how far apart others are
+    if candidates is STEPS:  # a placeholder such as 9999-12-31 says nothing about the range of others
         first, third = np.quantile(rest, [0.25, 0.75]).tolist()
         extent = min(extent, 20 * (third - first))
     for step in candidates:
@@ -254,11 +257,11 @@ def _step(seen: Values, spikes: Sequence[float], candidates: Sequence[float]) ->
 
 
 def _spikes(seen: Values, least_share: float, stands_out: float) -> tuple[float, ...]:
-    """The values that have far more rows than their neighbours."""
+    """The point masses: values that occur far more often than their neighbours."""
     values, counts = np.unique(seen, return_counts=True)
     if len(values) < LEAST_REST:
         return ()
-    # What the two values before and after have on the average; at the ends, those that are there.
+    # The mean count of the two values on each side; fewer at the ends.
     beside = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
     around = np.convolve(counts, beside, mode="same") / np.convolve(np.ones(len(counts)), beside, mode="same")
     points = (counts >= max(10, least_share * len(seen))) & (counts >= stands_out * around)
@@ -269,13 +272,13 @@ def _spikes(seen: Values, least_share: float, stands_out: float) -> tuple[float,
 
 
 def _location_and_scale(values: Values) -> tuple[float, float]:
-    """Median and spread, computed on values that are brought into [-1, 1] by a power of two: nothing overflows."""
+    """Median and spread, computed on values scaled into [-1, 1] by a power of two, so that nothing overflows."""
     low, high = float(values.min()), float(values.max())
     exponent = int(np.frexp(max(abs(low), abs(high)))[1])
     unit = np.ldexp(values, -exponent)
     first, median, third = np.quantile(unit, [0.25, 0.5, 0.75])
     spread = 0.0 if low == high else float((third - first) / 1.349 or unit.std())
-    # An outlier should be many scales away, but not so many that nothing is left of float32's digits.
+    # An outlier may be many scales away, but not so many that float32 loses all digits.
     spread = max(spread, 1e-12 * float(np.abs(unit - median).max()))
     with np.errstate(over="ignore"):
         scale = float(np.ldexp(spread, exponent)) if spread else 1.0

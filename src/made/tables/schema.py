@@ -1,4 +1,4 @@
-"""What the columns of a table are, and the table as codes and back."""
+"""The schema of a table: the kind of each column, and the conversion between values and codes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from made.columns.group import Columns
-from made.errors import DataError, UnseenWarning
+from made.errors import DataError, ParameterError, UnseenWarning
 from made.tables.field import Field
 from made.tables.infer_schema import infer
+from made.tables.plain import Dtype, Values
+from made.tables.restore import fill_missing, rebuild
 from made.tables.storage import DEFAULTS
-from made.tables.table import Dtype, Table, Values
+from made.tables.table import Table
 
 __all__ = ["Field", "Kinds", "Schema", "dropped"]
 
@@ -24,12 +26,12 @@ Kinds: TypeAlias = str | Mapping[str | int, Any] | Sequence[Any]
 
 
 class Schema:
-    """The columns of a table: values to codes, and back.
+    """The columns of a table, which it encodes as codes and decodes.
 
     Arguments:
-        fields: what each column is.
-        named: whether the names are those of a frame; otherwise columns are known by their place.
-        dropped: columns that are no part of the model, by name, and their places in the table that it was fitted on.
+        fields: the columns.
+        named: whether columns are matched by name, as in frames; otherwise by position.
+        dropped: columns that are not part of the model: their names, and positions in the training table.
 
     Example:
         >>> table = Table.of([[1.5, "a"], [2.5, "b"], [np.nan, "a"]])
@@ -68,16 +70,16 @@ class Schema:
 
     @cached_property
     def columns(self) -> Columns:
-        """The columns as the network takes them."""
+        """The column kinds, as the network takes them."""
         return self.coded(signed=True)
 
     def coded(self, *, signed: bool) -> Columns:
-        """The columns, with binary inputs coded as -1 and +1 or as 0 and 1."""
+        """The column kinds, with binary inputs coded as -1 and +1 (signed) or as 0 and 1."""
         return Columns([field.column(signed) for field in self.fields], self.names)
 
     def standardized(self, codes: NDArray[np.float64]) -> Schema:
-        """The same columns, with the inputs of binary ones standardised as these codes have them."""
-        ones, seen = np.nansum(codes, axis=0) + 1, (~np.isnan(codes)).sum(axis=0) + 2  # as if there were two rows more
+        """The same columns, with the inputs of binary columns standardised by the shares of ones in these codes."""
+        ones, seen = np.nansum(codes, axis=0) + 1, (~np.isnan(codes)).sum(axis=0) + 2  # as if there were two more rows
         fields = [
             replace(field, share=float(share)) if field.kind == "binary" else field
             for field, share in zip(self.fields, ones / seen, strict=True)
@@ -93,45 +95,51 @@ class Schema:
         missing: str | Mapping[str | int, Any] = "unobserved",
         unseen: Literal["error", "other"] = "error",
     ) -> Schema:
-        """What each column is, from its observed values.
+        """Infer the kind of each column from its observed values.
 
         Text, truth values and declared categories are binary if there are two of them, otherwise categorical. Two
-        different numbers are binary, a few that repeat (ten times each, fractions twenty) are ordinal, and all others
+        distinct numbers are binary, a few that repeat (ten times each, fractions twenty) are ordinal, and all others
         numeric: see :mod:`made.tables.infer_schema`. Columns that look like identifiers are refused.
 
         Arguments:
-            table: the values, without the columns that are to be dropped.
-            kinds: a kind for all columns, for each, or for some by name or number: ``"auto"``, ``"binary"``,
-                ``"categorical"``, ``"ordinal"``, ``"numeric"``, ``"real"``, ``"drop"``, or a list of values in order.
-            missing: whether what is missing is ``"unobserved"`` or a ``"category"`` of its own, in columns where
-                something is missing; for all columns, or for some by name or number.
-            unseen: whether a value that is not among those of the table is later to be an ``"error"``, or ``"other"``:
-                one more category of text, a number that is very unlikely.
+            table: the values, without columns to drop.
+            kinds: the parameter ``columns`` of :class:`made.MADE`: a kind for all columns, for each, or for some by
+                name or position: ``"auto"``, ``"binary"``, ``"categorical"``, ``"ordinal"``, ``"numeric"``,
+                ``"real"``, ``"drop"``, or a list of values in order.
+            missing: whether a missing value is ``"unobserved"`` or a ``"category"`` of its own; for all columns, or for
+                some by name or position.
+            unseen: whether a value that is not in the table is an ``"error"`` later, or ``"other"``: one more category
+                of text, or a very unlikely number.
+
+        Raises:
+            ParameterError: if ``kinds`` or ``missing`` is wrong; its ``argument`` is "columns" or "missing".
         """
         names = table.all_names()
-        chosen = _by_column("kinds", kinds, names, "auto")
-        holes = _by_column("missing", missing, names, "unobserved")
-        for name, each in zip(names, holes, strict=True):
+        chosen = _by_column("columns", kinds, names, "auto")
+        treated = _by_column("missing", missing, names, "unobserved")
+        for name, each in zip(names, treated, strict=True):
             if each not in ("unobserved", "category"):
-                raise ValueError(f"'missing' of {name!r} should be 'unobserved' or 'category', not {each!r}.")
+                raise ParameterError(
+                    f"'missing' of {name!r} should be 'unobserved' or 'category', not {each!r}.", argument="missing"
+                )
         fields = [
-            infer(table, d, names[place], chosen[place], missing=holes[place] == "category", unseen=unseen)
+            infer(table, d, names[place], chosen[place], missing=treated[place] == "category", unseen=unseen)
             for d, place in enumerate(table.places)
         ]
         fields = [replace(field, storage=table.storage(d, field.dtype)) for d, field in enumerate(fields)]
         return cls(fields, named=table.names is not None, dropped=table.dropped)
 
     def table(self, X: Any) -> Table:
-        """A table to ask about; columns that were dropped may be in it or not, whatever they hold."""
+        """Rows for a query as a table; dropped columns may be present or absent."""
         return Table.of(X, without=[*self.dropped, *self.dropped.values()], kept=len(self.fields))
 
     def encode(self, table: Table, ignore: int | None = None, *, training: bool = False) -> NDArray[np.float64]:
-        """A table as codes, in the schema's order of columns; one column may be ignored. Shape: (rows, columns).
+        """A table as codes, in the order of the schema; NaN in the column ``ignore``. Shape: (rows, columns).
 
-        Values that training never saw are counted in an :class:`~made.errors.UnseenWarning`, unless this is training.
+        Values that did not occur in training are counted in an :class:`~made.errors.UnseenWarning`.
         """
         codes, unseen = np.full((table.rows, len(self.fields)), np.nan), {}
-        for number, (field, d) in enumerate(zip(self.fields, self._places(table), strict=True)):
+        for number, (field, d) in enumerate(zip(self.fields, self.positions(table), strict=True)):
             if number != ignore:
                 codes[:, number] = field.encode(table.columns[d], table.dtypes[d], table.label(d))
                 if field.other and (count := int(field.foreign(table.columns[d], codes[:, number]).sum())):
@@ -141,35 +149,35 @@ class Schema:
         return codes
 
     def decode(self, codes: ArrayLike, like: Table | None = None) -> Any:
-        """Codes as a table of the same kind as ``like``; without it, a pyarrow table if columns have names, or numpy.
+        """Codes as a table in the container of ``like``; default: pyarrow if columns have names, otherwise numpy.
 
         Shape: (rows, columns).
         """
         like = self.blank(self.named) if like is None else like
-        return like.put(*self._decoded(codes, like))
+        return rebuild(like, *self._decoded(codes, like))
 
     def blank(self, named: bool) -> Table:
-        """A table of no rows, of the types that the training table had: of pyarrow with names, otherwise of numpy."""
+        """A table without rows, of the types of the training table: pyarrow with names, otherwise numpy."""
         types = [field.storage or DEFAULTS[field.dtype] for field in self.fields]
         return Table.blank(types, self.names if named else None)
 
     def fill(self, table: Table, codes: ArrayLike) -> Any:
-        """The table as it was given, with decoded codes where it has holes. Shape: (rows, columns)."""
+        """The table as it was given, with its missing values filled from codes. Shape: (rows, columns)."""
         if len(np.asarray(codes)) != table.rows:
             raise ValueError(f"'codes' should have {table.rows} rows, as the table has, not {len(np.asarray(codes))}.")
-        return table.fill(*self._decoded(codes, table))
+        return fill_missing(table, *self._decoded(codes, table))
 
     def _decoded(self, codes: ArrayLike, like: Table) -> tuple[list[Values], list[Dtype]]:
         matrix = np.asarray(codes, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.fields):
             raise ValueError(f"'codes' should have the shape (rows, {len(self.fields)}), not {matrix.shape}.")
-        places = self._places(like)
+        places = self.positions(like)
         order = np.argsort(places).tolist()
         pairs = [self.fields[d].decode(matrix[:, d], like.dtypes[places[d]]) for d in order]
         return [values for values, _ in pairs], [dtype for _, dtype in pairs]
 
-    def _places(self, table: Table) -> list[int]:
-        """Where in the table each field's column is: by name if both have names."""
+    def positions(self, table: Table) -> list[int]:
+        """The position of each field in a table, by name if both have names."""
         if self.named and table.names is not None:
             place = {name: d for d, name in enumerate(table.names)}
             missing = [name for name in self.names if name not in place]
@@ -191,28 +199,32 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def dropped(kinds: Kinds) -> list[str | int]:
-    """The columns, by name or number, that are of the kind ``"drop"``."""
+    """The columns, by name or position, of the kind ``"drop"``."""
     if isinstance(kinds, str):
         kinds = {}
     pairs = kinds.items() if isinstance(kinds, Mapping) else enumerate(kinds)
     return [key for key, kind in pairs if isinstance(kind, str) and kind == "drop"]
 
 
-def _by_column(argument: str, told: Kinds, names: Sequence[str], default: str) -> list[Any]:
-    """What is told of each column: one thing of all, one of each, or one of some by name or number."""
-    if isinstance(told, str):
-        return [told] * len(names)
-    if not isinstance(told, Mapping):
-        if len(told) != len(names):
-            raise ValueError(f"'{argument}' should have {len(names)} elements, one for each column, not {len(told)}.")
-        return list(told)
+def _by_column(argument: str, given: Kinds, names: Sequence[str], default: str) -> list[Any]:
+    """The setting of each column, from one for all, one for each, or one for some by name or position."""
+    if isinstance(given, str):
+        return [given] * len(names)
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise ParameterError(
+                f"'{argument}' should have {len(names)} elements, one for each column, not {len(given)}.",
+                argument=argument,
+            )
+        return list(given)
     result: list[Any] = [default] * len(names)
-    for key, each in told.items():
+    for key, each in given.items():
         place = names.index(key) if key in names else key
         if not isinstance(place, (int, np.integer)) or not 0 <= place < len(names):
-            raise ValueError(
+            raise ParameterError(
                 f"'{argument}' has {key!r}, which is no column: the columns are {_shown(names)}, or 0 to "
-                f"{len(names) - 1}."
+                f"{len(names) - 1}.",
+                argument=argument,
             )
         result[int(place)] = each
     return result

@@ -1,7 +1,7 @@
-"""The exact type of a column, by name: what a family such as "int" leaves open, so that rows come back as they came.
+"""Names of exact column types, so that rows are given back in the types that they came in.
 
-A name is that of numpy (``uint8``, ``float32``), ``string``, ``category`` (of text), ``date``, or, as pandas writes
-it, ``datetime64[ms]`` or ``datetime64[ms, Europe/Paris]``.
+A name is that of numpy (``uint8``, ``float32``), ``string``, ``category`` (of text), ``date``, or, as in pandas,
+``datetime64[ms]`` or ``datetime64[ms, Europe/Paris]``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from made.tables.dates import DAY
 
 __all__ = ["DEFAULTS", "arrow_type", "ends_of", "is_storage", "numpy_type", "storage_of"]
 
-# The default type of each family.
+# The default type of each dtype of a field.
 DEFAULTS = {
     "int": "int64",
     "float": "float64",
@@ -30,18 +30,18 @@ DEFAULTS = {
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 REAL = ("float16", "float32", "float64")
 TIME = re.compile(r"datetime64\[(s|ms|us|ns)(?:, ([A-Za-z0-9_+:/-]{1,64}))?\]", re.ASCII)
-# Whole days that nanoseconds have room for.
+# The range of nanoseconds, in whole days.
 NANOSECONDS = 106_751 * DAY
 
 
 def is_storage(name: object) -> bool:
-    """Whether this is the name of a type."""
+    """Whether this is the name of a type that is known here."""
     plain = (*WHOLE, *REAL, "bool", "string", "category", "date")
     return isinstance(name, str) and (name in plain or TIME.fullmatch(name) is not None)
 
 
 def storage_of(kind: Any) -> str | None:
-    """The name of a type of numpy, torch or narwhals; None if it has none.
+    """The name of a numpy, torch or narwhals type; None if it has none.
 
     Example:
         >>> storage_of(np.dtype("<u2")), storage_of(nw.Datetime("ms", "UTC")), storage_of(np.dtype(object))
@@ -66,7 +66,7 @@ def storage_of(kind: Any) -> str | None:
 
 
 def ends_of(name: str | None) -> tuple[float, float] | None:
-    """The least and the greatest number that a type holds, as a float64 can tell; None if every float64 will do.
+    """The least and the greatest float64 that a type can hold; None if it holds every float64.
 
     Example:
         >>> ends_of("uint8"), ends_of("int64")[1] < 2**63, ends_of("float64")
@@ -84,12 +84,12 @@ def ends_of(name: str | None) -> tuple[float, float] | None:
 
 
 def numpy_type(name: str | None) -> np.dtype[Any] | None:
-    """The type of an array of numbers; None if it is another one."""
+    """The numpy type of a name; None if it is not numeric."""
     return np.dtype(name) if name in (*WHOLE, *REAL, "bool") else None
 
 
 def arrow_type(name: str) -> Any:
-    """The type of a column of pyarrow; a zone that is unknown here is UTC."""
+    """The pyarrow type of a name; an unknown time zone becomes UTC."""
     arrow = import_module("pyarrow")
     if found := TIME.fullmatch(name):
         unit, zone = found.groups()

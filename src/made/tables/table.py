@@ -1,8 +1,4 @@
-"""A person's table, taken apart into plain columns, and columns put together as the same kind of table.
-
-Whatever is given, an array or a frame, becomes one array for each column (:mod:`series`). Beside each column
-stands the family of values that it had, so that a table can be given back as it came.
-"""
+"""A user's table, array or frame, as plain columns (:mod:`made.tables.plain`) and what is needed to rebuild it."""
 
 from __future__ import annotations
 
@@ -17,24 +13,10 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from made.errors import DataError
-from made.tables.dates import as_datetime64
-from made.tables.series import (
-    NOTHING,
-    Dtype,
-    Values,
-    as_objects,
-    as_series,
-    can_hold,
-    filled,
-    holes,
-    plain,
-    plain_series,
-    storage,
-    whole,
-)
+from made.tables.plain import NOTHING, Dtype, Values, plain, plain_series, storage
 from made.tables.storage import DEFAULTS, arrow_type, ends_of, numpy_type, storage_of
 
-__all__ = ["Dtype", "Table", "Values", "holes", "plain"]
+__all__ = ["Table"]
 
 MOST_BYTES = 4 * 2**30
 TEMPORAL = ("date", "datetime")
@@ -46,19 +28,19 @@ RESHAPE = (
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What was given, taken apart.
+    """Plain columns, and the container that they came in.
 
     Arguments:
-        container: what it was: ``"numpy"`` (lists, too), ``"torch"``, ``"sparse"`` or ``"frame"``.
-        given: the array (of a sparse one: the dense one), the tensor, or the frame as narwhals wraps it.
-        names: of the columns; None where there are none, as in arrays.
-        columns: one plain array each, of shape (rows,).
-        dtypes: the family of each column: ``"float"``, ``"int"``, ``"bool"``, ``"text"``, ``"date"`` (a day) or
-            ``"datetime"``; ``"none"`` when it is empty.
-        declared: whether the frame says that the column's values are categories; if it orders them, the categories.
-        rows: how many there are.
-        dropped: columns that were there, but are not looked at: their names and places.
-        extra: how many of the last columns are not in what was given, and empty; they are not given back.
+        container: ``"numpy"`` (lists, too), ``"torch"``, ``"sparse"`` or ``"frame"``.
+        given: the array (dense, if it was sparse), the tensor, or the frame in a narwhals wrapper.
+        names: column names; None for arrays.
+        columns: plain columns, each of shape (rows,).
+        dtypes: ``"float"``, ``"int"``, ``"bool"``, ``"text"``, ``"date"`` or ``"datetime"`` for each column; ``"none"``
+            if all of its values are missing.
+        declared: for each column whether the frame declares it categorical; its categories, if they are ordered.
+        rows: number of rows.
+        dropped: columns that are left out: their names and positions.
+        extra: number of last columns that were added, with missing values only; they are not given back.
 
     Example:
         >>> table = Table.of([[1, "a"], [None, "b"]])
@@ -78,13 +60,13 @@ class Table:
 
     @classmethod
     def of(cls, X: Any, without: Collection[str | int] = (), kept: int | None = None) -> Table:
-        """Take apart an array, a tensor, a sparse matrix, a list of rows, or a pandas, polars or pyarrow frame.
+        """The columns of an array, a tensor, a sparse matrix, a list of rows, or a pandas, polars or pyarrow frame.
 
         Arguments:
             X: the rows.
-            without: columns that are left out, by name or number; they may hold anything.
-            kept: the number of the other columns, if it is known: then a frame with names is without what is named, if
-                it has it, and an array that has no more columns than that lacks them already.
+            without: columns to drop, by name or position; they may hold anything.
+            kept: number of columns to keep, if known: then a column to drop may be absent, from a frame by name, and
+                from an array if it has exactly that many columns.
         """
         if isinstance(X, Table):
             return X
@@ -99,7 +81,7 @@ class Table:
         torch, sparse = sys.modules.get("torch"), sys.modules.get("scipy.sparse")
         if torch is not None and isinstance(X, torch.Tensor):
             given = X.detach() if X.layout is torch.strided else X.detach().to_dense()
-            # numpy knows all types of tensors but the short floats
+            # numpy has no bfloat16
             array = (given.double() if given.is_floating_point() else given.resolve_conj()).cpu().numpy()
             return cls._of_array("torch", array, given, without, kept)
         if sparse is not None and sparse.issparse(X):
@@ -170,9 +152,9 @@ class Table:
 
     @classmethod
     def blank(cls, types: Sequence[str], names: Sequence[str] | None = None) -> Table:
-        """A table of no rows, of types by name (:mod:`storage`): of pyarrow if there are names, or of numpy.
+        """A table without rows, of types by name (:mod:`made.tables.storage`): pyarrow with names, otherwise numpy.
 
-        An array has one type: that of the columns if they have the same one, and it is one of numbers.
+        An array has the type of its columns if that is the same numeric one for all, otherwise float64.
         """
         count = len(types)
         if names is None:
@@ -182,19 +164,19 @@ class Table:
         arrow = nw.Implementation.PYARROW.to_native_namespace()
         columns = [arrow.chunked_array([], arrow_type(each)) for each in types]
         frame = nw.from_native(arrow.table(columns, names=list(names)), eager_only=True)
-        # Dates that were text are given as text.
+        # Dates that were text are given back as text.
         pairs = [(np.empty(0), "text" if each in ("string", "category") else "none") for each in types]
         return cls._of_pairs("frame", frame, list(names), pairs, [False] * count)
 
     def storage(self, column: int, dtype: Dtype) -> str | None:
-        """The exact type of a column, by name (:mod:`storage`); None if it has none, or one without bounds that is
-        the default of its family."""
+        """The name of a column's exact type (:mod:`made.tables.storage`); None if it has none, or if it is the default
+        of its dtype and holds every float64."""
         name = storage(self.given[:, column]) if self.container == "frame" else storage_of(self.given.dtype)
         wrong = name == "category" and dtype != "text"
         return None if wrong or (name == DEFAULTS[dtype] and ends_of(name) is None) else name
 
     def with_rows_of(self, other: Table) -> Table:
-        """The columns of both, one below the other, to learn from all of them what they are; nothing is given back."""
+        """The rows of both tables, for inferring a schema; the result cannot be rebuilt."""
         places: Sequence[int] = range(len(self.columns))
         if self.names is not None and other.names is not None:
             if differing := sorted(set(self.names) ^ set(other.names)):
@@ -216,7 +198,7 @@ class Table:
         return replace(self, columns=columns, dtypes=dtypes, rows=self.rows + other.rows)
 
     def with_empty_column(self, name: str) -> Table:
-        """With one column more, the last, in which nothing is observed; it is not given back."""
+        """The table with one more column, the last, of missing values; it is not given back."""
         empty = np.full(self.rows, np.nan)
         return replace(
             self,
@@ -228,7 +210,7 @@ class Table:
         )
 
     def put_numbers(self, matrix: Values, names: Sequence[str]) -> Any:
-        """Numbers about the entries, as an array, or as a frame with columns of these names."""
+        """A number for each entry, as an array, or as a frame with columns of these names."""
         matrix, names = matrix[:, : len(names) - self.extra], names[: len(names) - self.extra]
         if self.container == "frame":
             columns = dict(zip(names, np.ascontiguousarray(matrix.T), strict=True))
@@ -237,19 +219,19 @@ class Table:
         return sys.modules["torch"].from_numpy(matrix) if self.container == "torch" else matrix
 
     def template(self) -> Table:
-        """The same without rows: all that :meth:`put` needs to know, and no data is kept."""
+        """The same table without rows: all that :func:`made.tables.restore.rebuild` needs."""
         given = self.given.head(0).clone() if self.container == "frame" else self.given[:0]
         given = given.copy() if isinstance(given, np.ndarray) else given.clone()
         return replace(self, given=given, columns=[column[:0].copy() for column in self.columns], rows=0)
 
     @cached_property
     def places(self) -> list[int]:
-        """Where the columns were when none was dropped."""
+        """Positions of the columns before others were dropped."""
         dropped = set(self.dropped.values())
         return [place for place in range(len(self.columns) + len(dropped)) if place not in dropped]
 
     def all_names(self) -> list[str]:
-        """The names of all columns that there were, dropped ones, too."""
+        """The names of all columns, including dropped ones."""
         names = [f"x{place}" for place in range(len(self.columns) + len(self.dropped))]
         for place, name in (
             *zip(self.places, self.names or [], strict=False),
@@ -259,105 +241,12 @@ class Table:
         return names
 
     def native(self, X: Any) -> Any:
-        """What was given, without dropped columns if it is a frame."""
+        """What was given; a frame without its dropped columns."""
         return self.given.to_native() if self.container == "frame" and self.dropped else X
 
     def label(self, column: int) -> str:
-        """A column, for messages."""
+        """A column's position and name, for messages."""
         return _label(self.places[column], None if self.names is None else self.names[column])
-
-    def put(self, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> Any:
-        """Plain columns, of any number of rows, in the same kind of container and with the same types if they fit."""
-        if self.container == "frame":
-            given = self.given.iter_columns()
-            made = [as_series(*each) for each in zip(given, columns, dtypes, strict=True)]
-            return nw.from_dict({each.name: each for each in made}).to_native()
-        if self._is_dates(dtypes):
-            return self._dates(columns)
-        if {"text", *TEMPORAL} & set(dtypes) or (self.container == "numpy" and self.given.dtype.kind in "OUT"):
-            self._refuse_text(columns, dtypes)
-            out = np.stack([as_objects(*each) for each in zip(columns, dtypes, strict=True)], axis=1)
-            return out.astype(str) if self._is_text(dtypes) and not holes(out).any() else out
-        return self._numbers(np.stack(columns, axis=1))
-
-    def fill(self, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> Any:
-        """What was given, exactly, with the values of plain columns where it has holes."""
-        if self.extra:
-            count = len(self.columns) - self.extra
-            names = None if self.names is None else self.names[:count]
-            own = replace(self, names=names, columns=self.columns[:count], dtypes=self.dtypes[:count], extra=0)
-            return own.fill(columns[:count], dtypes[:count])
-        hole = [holes(column) for column in self.columns]
-        if self.container == "frame":
-            new = [
-                filled(each, self.columns[d], hole[d], columns[d], dtypes[d])
-                for d, each in enumerate(self.given.iter_columns())
-                if hole[d].any()
-            ]
-            return (self.given.with_columns(*new) if new else self.given.clone()).to_native()
-        if not any(each.any() for each in hole):
-            return self.given.clone() if self.container == "torch" else self.given.copy()
-        needed: list[Dtype] = ["none" if not each.any() else dtype for each, dtype in zip(hole, dtypes, strict=True)]
-        if self._is_dates(needed):
-            return np.where(np.stack(hole, axis=1), self._dates(columns), self.given)
-        if not {"text", *TEMPORAL} & set(needed) and (self.container != "numpy" or self.given.dtype.kind in "biuf"):
-            where, matrix = np.stack(hole, axis=1), np.zeros((self.rows, len(hole)))
-            for d, column in enumerate(columns):
-                matrix[hole[d], d] = column[hole[d]] if needed[d] != "none" else 0
-            filling = self._numbers(matrix)
-            if self.container == "torch":
-                torch: Any = sys.modules["torch"]
-                return torch.where(torch.from_numpy(where).to(self.given.device), filling, self.given)
-            return np.where(where, filling, self.given)
-        self._refuse_text(columns, dtypes)
-        out = self.given.astype(object)
-        for d, each in enumerate(hole):
-            out[each, d] = as_objects(columns[d][each], dtypes[d])
-        if self._is_text(needed):
-            out[holes(out)] = ""
-            return out.astype(str)
-        return out
-
-    def _numbers(self, matrix: Values) -> Any:
-        """Numbers as an array or a tensor, of the type that was given if it can hold them, otherwise float64."""
-        kind, name = self.given.dtype, storage_of(self.given.dtype)
-        exact = name is None or can_hold(name, matrix)
-        if self.container != "torch":
-            exactly = whole(matrix) if exact and kind.kind in "biu" else matrix
-            return exactly.astype(kind if exact else np.float64)
-        torch: Any = sys.modules["torch"]
-        exactly = whole(matrix) if exact and not kind.is_floating_point else matrix
-        return torch.from_numpy(exactly).to(device=self.given.device, dtype=kind if exact else torch.float64)
-
-    def _is_dates(self, dtypes: Sequence[Dtype]) -> bool:
-        """Whether these can be an array of numpy's own dates, as what was given is."""
-        return self.container == "numpy" and self.given.dtype.kind == "M" and set(dtypes) <= {*TEMPORAL, "none"}
-
-    def _is_text(self, dtypes: Sequence[Dtype]) -> bool:
-        """Whether these can be an array of numpy's own text, as what was given is."""
-        return self.container == "numpy" and self.given.dtype.kind == "U" and set(dtypes) <= {"text", "none"}
-
-    def _dates(self, columns: Sequence[Values]) -> Values:
-        """Dates, in the unit of the array that was given."""
-        unit = np.datetime_data(self.given.dtype)[0]
-        times = as_datetime64(np.stack(columns, axis=1), unit=unit)
-        cast = times.astype(self.given.dtype)
-        fine = unit in ("ns", "ps", "fs", "as")
-        if fine and (wrong := ~np.isnat(times) & (cast.astype(times.dtype) != times)).any():
-            row, column = (int(each[0]) for each in np.nonzero(wrong))
-            raise DataError(
-                f"{self.label(column)}: {times[row, column]} is beyond what {cast.dtype} can hold: give the dates as "
-                "datetime64[us].",
-                row=row,
-            )
-        return cast
-
-    def _refuse_text(self, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> None:
-        if self.container == "torch" and "text" in dtypes:
-            d = list(dtypes).index("text")
-            raise DataError(
-                f"{self.label(d)} is text, which a tensor cannot hold: give an array of objects, or a frame."
-            )
 
 
 def _label(column: int, name: Any) -> str:
@@ -373,10 +262,10 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 def _dropped(
     names: Sequence[str] | None, count: int, without: Collection[str | int], kept: int | None
 ) -> dict[str, int]:
-    """The names and places of columns to be left out; see :meth:`Table.of`."""
+    """The names and positions of columns to drop; see :meth:`Table.of`."""
     called = [f"x{d}" for d in range(count)] if names is None else names
     if names is None and kept is not None and count != kept + sum(isinstance(each, int) for each in without):
-        return {}  # it lacks them already, or is another table, about which others complain
+        return {}  # it lacks them already, or is a wrong table, which is refused later
     by_place = kept is None or names is None
     dropped = {name: d for d, name in enumerate(called) if name in without or (by_place and d in without)}
     if len(dropped) == count:
@@ -385,7 +274,7 @@ def _dropped(
 
 
 def _dense(X: Any) -> Values:
-    """Anything else as an array of numpy: masked entries are holes, and numbers in a list do not become text."""
+    """Anything else as a numpy array: masked entries are missing, and numbers in a list do not become text."""
     if isinstance(X, np.ma.MaskedArray):
         values, mask = X.data, np.ma.getmaskarray(X)
         return np.where(mask, NOTHING if values.dtype.kind in "OUT" else np.nan, values)
@@ -397,9 +286,9 @@ def _dense(X: Any) -> Values:
 
 
 def _declared(series: nw.Series[Any]) -> bool | tuple[Any, ...]:
-    """Whether a series says that its values are categories; if it orders them, the categories."""
+    """Whether a series is declared categorical; its categories, if they are ordered."""
     kind: Any = series.dtype
-    if kind == nw.Enum:  # ordered ones of pandas, too
+    if kind == nw.Enum:  # also an ordered categorical of pandas
         return tuple(kind.categories)
     native: Any = series.to_native()
     if kind == nw.Categorical and getattr(getattr(native, "type", None), "ordered", False):

@@ -1,4 +1,4 @@
-"""A target ``y``, as scikit-learn hands it to ``fit``, as one more column of the table, the last."""
+"""The target ``y`` of ``fit`` as the last column of the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ("y", "target", "y_target")
 def with_target(X: Any, y: Any) -> Any:
     """X with y as its last column: a frame if X is one, otherwise an array.
 
-    The column has the name that y has, if it has one; "y" otherwise, or another name if X has that already.
+    The column keeps the name of y if it has one; default: "y", or another name if X has that already.
 
     Example:
         >>> with_target([[1.0, 2.0], [3.0, 4.0]], [0, 1])
@@ -55,7 +55,7 @@ def _into_frame(frame: nw.DataFrame[Any], y: Any, name: str) -> Any:
     if frame.implementation.is_pandas_like():
         native = frame.to_native().copy()
         column = y.to_native() if isinstance(y, nw.Series) else y
-        # By place, not by label: scikit-learn's y is in the order of X, whatever its index says.
+        # By position: scikit-learn ignores the index of y.
         native[name] = column.array if hasattr(column, "array") else np.asarray(column)
         return native
     values = y.to_list() if isinstance(y, nw.Series) else y.tolist()
