@@ -9,7 +9,7 @@ import torch
 
 from made import MADE, Binary, Categorical, Columns, Connectivities, Network, log_prob
 from made.errors import QuestionError
-from made.queries.denoising import Gibbs, denoise
+from made.queries.denoising import Denoised, Gibbs, denoise
 from made.queries.ensemble import Ensemble
 from oracle import randomize, worlds
 
@@ -185,37 +185,67 @@ def mixed() -> tuple[MADE, pd.DataFrame]:
     return MADE(hidden_sizes=(64,), evaluation_masks=4, random_state=0).fit(table), table
 
 
-def test_numbers_are_kept_or_put_in_their_place(mixed) -> None:
-    model, _ = mixed
-    rows = pd.DataFrame(
-        {
-            "animal": ["dog", "cat", "dog", "cat", "dog"],
-            "weight": [20.0, 4.0, 4.0, 20.0, None],
-            "length": [80.0, 45.0, 80.0, 45.0, 45.0],
-            "barks": [True, False, True, False, True],
-        }
-    )
-    clean, sure = model.denoise(rows, 0.05, return_uncertainty=True)
-    assert sure.method == "local optimum"
-    assert clean.iloc[:2].equals(rows.iloc[:2])  # nothing is wrong
+ANIMALS = pd.DataFrame(
+    {
+        "animal": ["dog", "cat", "dog", "cat", "dog"],
+        "weight": [20.0, 4.0, 4.0, 20.0, None],
+        "length": [80.0, 45.0, 80.0, 45.0, 45.0],
+        "barks": [True, False, True, False, True],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def most_likely(mixed) -> tuple[pd.DataFrame, Denoised]:
+    return mixed[0].denoise(ANIMALS, 0.05, return_uncertainty=True)
+
+
+@pytest.fixture(scope="module")
+def expected(mixed) -> tuple[pd.DataFrame, Denoised]:
+    return mixed[0].denoise(ANIMALS, 0.05, strategy="mean", return_uncertainty=True)
+
+
+def test_rows_without_errors_are_kept(most_likely) -> None:
+    clean, sure = most_likely
+    assert clean.iloc[:2].equals(ANIMALS.iloc[:2])
+    assert clean.length.tolist()[:4] == ANIMALS.length.tolist()[:4]
+    assert sure.wrong[0].max() < 0.1
+
+
+def test_wrong_numbers_are_replaced_by_likely_ones(most_likely) -> None:
+    clean, sure = most_likely
     assert 12 < clean.weight[2] < 28
     assert 2 < clean.weight[3] < 6
-    assert clean.length.tolist()[:4] == rows.length.tolist()[:4]
-    assert pd.isna(clean.weight[4])  # a hole stays one
     assert clean.length[4] > 60
     assert sure.wrong[2, 1] > 0.9
-    assert sure.wrong[0].max() < 0.1
-    assert np.isnan(sure.error[0]).all()
+
+
+def test_missing_values_stay_missing(most_likely) -> None:
+    clean, sure = most_likely
+    assert pd.isna(clean.weight[4])
     assert np.isnan(sure.wrong[4, 1])
-    expected, sampled = model.denoise(rows, 0.05, strategy="mean", return_uncertainty=True)
-    assert sampled.method == "Gibbs sampling"
-    assert expected.weight[2] == pytest.approx(20, abs=4)
-    assert expected.weight[0] == pytest.approx(20, abs=0.5)
-    assert sampled.wrong[2, 1] > 0.9
-    assert (sampled.error[0] < 0.1).all()
-    assert np.isfinite(sampled.value_error[:, 2]).all()
-    assert np.isnan(sampled.value_error[:, 0]).all()
-    assert expected.animal.tolist() == rows.animal.tolist()
+
+
+def test_a_local_optimum_has_no_standard_error(most_likely) -> None:
+    _, sure = most_likely
+    assert sure.method == "local optimum"
+    assert np.isnan(sure.error[0]).all()
+
+
+def test_expected_numbers_are_near_likely_ones(expected) -> None:
+    clean, sure = expected
+    assert clean.weight[2] == pytest.approx(20, abs=4)
+    assert clean.weight[0] == pytest.approx(20, abs=0.5)
+    assert clean.animal.tolist() == ANIMALS.animal.tolist()
+    assert sure.wrong[2, 1] > 0.9
+
+
+def test_gibbs_sampling_has_standard_errors_of_numbers_only(expected) -> None:
+    _, sure = expected
+    assert sure.method == "Gibbs sampling"
+    assert (sure.error[0] < 0.1).all()
+    assert np.isfinite(sure.value_error[:, 2]).all()
+    assert np.isnan(sure.value_error[:, 0]).all()
 
 
 def test_mixed_tables_are_cleaned_better_than_left(mixed) -> None:
