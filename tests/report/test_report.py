@@ -20,7 +20,9 @@ def test_training_that_was_still_improving_is_noticed(report) -> None:
     curve = tuple((i, 5.0, 5.0) for i in range(100))
     trained = replace(report.training, epochs=curve, best_epoch=50, settings={"max_epochs": 100})
     assert trained.sentence() == "The best epoch is 50 of 0 to 99."
-    assert "more epochs may help" in replace(trained, best_epoch=98).sentence()
+    assert "longer training may help" in replace(trained, best_epoch=98).sentence()
+    stopped = replace(trained, best_epoch=98, settings={"max_epochs": 1000, "max_seconds": 5.0})
+    assert "longer training may help" in stopped.sentence()
 
 
 def test_training_without_validation_rows_or_without_an_end_is_noticed(report) -> None:

@@ -1,4 +1,4 @@
-"""One column, in the rows and in samples: shares in the same bins, and how far apart the two are."""
+"""One column in rows and in samples: the shares of its values in the same bins, and the distance between the two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import stats
 
 __all__ = [
     "Bars",
-    "Column",
+    "ColumnComparison",
     "Histogram",
     "Spike",
     "bars",
@@ -25,10 +25,10 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 BINS = 24
 MOST_BARS = 12
-MOST_ORDERED = 20  # of numbers, which are read in their order
-TAIL = 0.005  # of the values, on either side, which may be so far out that they would flatten all others
+MOST_ORDERED = 20  # bars of numbers, which stay in order
+TAIL = 0.005  # share of values on either side that may be cut off, lest outliers flatten the rest
 DAY = 86_400.0
-DRAWS = 200  # by which it is known how far apart two samples of the same distribution are
+DRAWS = 200  # simulated distances between two samples of the same distribution
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Histogram:
     """The shares of numbers in bins.
 
     Attributes:
-        edges: of the bins, one more than there are of them.
-        real, sampled: the share of values in each bin; no share if there are no values.
-        scale: ``"linear"``, or ``"log"`` if bins are equally wide in the logarithm.
-        below, above: whether the first and the last bin have what is beyond their edges, too.
+        edges: of the bins; one more than bins.
+        real, sampled: the share of values in each bin; empty if there are no values.
+        scale: ``"linear"``, or ``"log"`` if bins have equal widths in the logarithm.
+        below, above: whether the first and the last bin include values beyond their edges.
     """
 
     edges: tuple[float, ...]
@@ -52,12 +52,12 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Bars:
-    """The shares of values that are no numbers, or few.
+    """The shares of the values of a list.
 
     Attributes:
-        labels: the values; the rest, if any, have one label together, the last.
-        real, sampled: the share of each; no share if there are no values.
-        rest: how many values the last label stands for; 0 if there is none such.
+        labels: the values; the last label may stand for all others.
+        real, sampled: the share of each; empty if there are no values.
+        rest: the number of values that the last label stands for; 0 if it is a value itself.
     """
 
     labels: tuple[str, ...]
@@ -68,7 +68,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Spike:
-    """A number that is more frequent than any near it, as 0 often is, and its share."""
+    """A frequent number, often 0, and its share."""
 
     value: float
     real: float
@@ -76,18 +76,19 @@ class Spike:
 
 
 @dataclass(frozen=True)
-class Column:
-    """What is known of one column.
+class ColumnComparison:
+    """A column in rows and in samples.
 
     Attributes:
-        name, kind: as the model has them.
+        name, kind: those of the model.
         dates: whether its numbers are seconds since 1970.
-        holes: the share of rows in which it is not observed.
-        distinct: how many different values are observed.
-        distance: between rows and samples, from 0 to 1, by ``measure``; None if nothing is observed.
-        chance: what the distance of two samples of the same distribution stays below, 19 times of 20.
-        shares: what to draw.
-        spike: of a numeric column, its most frequent number, if it is a tenth of all or more.
+        holes: the share of missing values in the rows.
+        distinct: the number of distinct values in the rows.
+        measure: the measure of ``distance``.
+        distance: between rows and samples, from 0 to 1; None if no value is observed.
+        chance: the 95 % quantile of the distance between two samples of the same distribution.
+        shares: the shares of the values.
+        spike: the most frequent number of a numeric column, if its share is at least a tenth.
     """
 
     name: str
@@ -103,7 +104,7 @@ class Column:
 
     @property
     def differs(self) -> bool:
-        """Whether rows and samples are farther apart than chance would have them."""
+        """Whether the distance exceeds what chance explains."""
         return self.distance is not None and self.chance is not None and self.distance > self.chance
 
 
@@ -116,9 +117,9 @@ def compare(
     labels: tuple[Any, ...] | None = None,
     dates: bool = False,
     random: np.random.Generator,
-) -> Column:
-    """A column in the rows and in samples: numbers, or codes of ``labels``; NaN is what was not observed."""
-    hole = float(np.isnan(real).mean()) if len(real) else 0.0
+) -> ColumnComparison:
+    """Compare the values of a column in rows and in samples: numbers, or codes of ``labels``; NaN if missing."""
+    missing = float(np.isnan(real).mean()) if len(real) else 0.0
     real, sampled = real[~np.isnan(real)], sampled[~np.isnan(sampled)]
     known = len(real) > 0 and len(sampled) > 0
     distinct = len(np.unique(real))
@@ -132,11 +133,14 @@ def compare(
             days = histogram(real / DAY, sampled / DAY)
             shares = replace(days, edges=tuple(edge * DAY for edge in days.edges))
         spike = _spike(real, sampled) if known else None
-        return Column(name, kind, dates, hole, distinct, "Kolmogorov-Smirnov", distance, chance, shares, spike)
+        return ColumnComparison(
+            name, kind, dates, missing, distinct, "Kolmogorov-Smirnov", distance, chance, shares, spike
+        )
     rows, draws = (np.bincount(each.astype(np.intp), minlength=len(labels)) for each in (real, sampled))
     if known:
         distance, chance = total_variation(rows, draws), _chance(rows, draws, random)
-    return Column(name, kind, dates, hole, distinct, "total variation", distance, chance, bars(labels, rows, draws))
+    shares = bars(labels, rows, draws)
+    return ColumnComparison(name, kind, dates, missing, distinct, "total variation", distance, chance, shares)
 
 
 def _spike(real: Numbers, sampled: Numbers) -> Spike | None:
@@ -159,7 +163,7 @@ def kolmogorov_smirnov(real: Numbers, sampled: Numbers) -> float:
 
 
 def total_variation(real: NDArray[np.intp], sampled: NDArray[np.intp]) -> float:
-    """The share that would have to change its value to make one of the other, by counts of values.
+    """The total variation distance between two distributions, given as counts of values.
 
     Example:
         >>> total_variation(np.array([3, 1]), np.array([2, 2]))
@@ -169,7 +173,7 @@ def total_variation(real: NDArray[np.intp], sampled: NDArray[np.intp]) -> float:
 
 
 def _chance(real: NDArray[np.intp], sampled: NDArray[np.intp], random: np.random.Generator) -> float:
-    """The 95 % quantile of the total variation of two samples of what both have together."""
+    """The 95 % quantile of the total variation between two samples of the pooled distribution, by simulation."""
     together = real + sampled
     shares = together[together > 0] / together.sum()
     pairs = [random.multinomial(each.sum(), shares, size=DRAWS) / each.sum() for each in (real, sampled)]
@@ -177,7 +181,7 @@ def _chance(real: NDArray[np.intp], sampled: NDArray[np.intp], random: np.random
 
 
 def bars(labels: tuple[Any, ...], real: NDArray[np.intp], sampled: NDArray[np.intp]) -> Bars:
-    """The values that are most frequent, or, where they are few and have an order, all in that order.
+    """The most frequent values; a short list of numbers is shown in full and in order.
 
     Example:
         >>> bars(("a", "b"), np.array([1, 3]), np.array([0, 0]))
@@ -204,7 +208,7 @@ def _label(value: Any) -> str:
 
 
 def histogram(real: Numbers, sampled: Numbers) -> Histogram:
-    """Numbers in bins that the real ones choose, on a scale that suits them; whole ones are in the middle of a bin.
+    """Numbers in bins chosen by the real ones, on a linear or logarithmic scale; integers are centered in their bins.
 
     Example:
         >>> histogram(np.array([1.0, 1.0, 2.0, 3.0]), np.array([3.0, 4.0]))
@@ -221,7 +225,7 @@ below=False, above=True)
 
 
 def common(real: Numbers, sampled: Numbers) -> Histogram:
-    """Numbers in bins that have room for both."""
+    """Numbers in bins that cover both distributions."""
     real, sampled = real[np.isfinite(real)], sampled[np.isfinite(sampled)]
     if not len(real) or not len(sampled):
         return histogram(real, sampled)
@@ -247,10 +251,10 @@ def _linear(guide: Numbers) -> Numbers:
         width = max(1, np.ceil((high - low + 1) / BINS))
         count = int(np.ceil((high - low + 1) / width))
         return np.asarray(low - 0.5 + width * np.arange(count + 1), dtype=np.float64)
-    # Brought into [-1, 1] by a power of two, so that no difference is too large for a float.
+    # Scaled into [-1, 1] by a power of two, lest a difference overflow.
     exponent = int(np.frexp(np.abs(guide).max())[1])
-    most = 1 - 2.0**-53  # the largest float, but for its exponent
-    return np.ldexp(np.clip(_central(np.ldexp(guide, -exponent)), -most, most), exponent)
+    most = 1 - 2.0**-53  # the significand of the largest float
+    return np.ldexp(np.clip(_even(*_ends(np.ldexp(guide, -exponent))), -most, most), exponent)
 
 
 def _logarithmic(guide: Numbers) -> Numbers:
@@ -258,14 +262,10 @@ def _logarithmic(guide: Numbers) -> Numbers:
     low, high = _ends(powers)
     with np.errstate(over="ignore"):
         edges = np.clip(10 ** _even(low, high), guide.min(), guide.max())
-    # What the ends are by their logarithm, they are not quite by themselves.
+    # Logarithms are rounded: make sure that the ends are inside.
     edges[0] = min(edges[0], guide[powers >= low].min())
     edges[-1] = max(edges[-1], guide[powers <= high].max())
     return edges
-
-
-def _central(guide: Numbers) -> Numbers:
-    return _even(*_ends(guide))
 
 
 def _even(low: float, high: float) -> Numbers:
@@ -276,7 +276,7 @@ def _even(low: float, high: float) -> Numbers:
 
 
 def _ends(guide: Numbers) -> tuple[float, float]:
-    """All of it, but for tails that are far out."""
+    """The range of numbers, without tails that are far out."""
     low, high = np.quantile(guide, [TAIL, 1 - TAIL])
     least, most = guide.min(), guide.max()
     if low == high:

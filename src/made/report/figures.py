@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from made.pages.svg import element, picture, ticks
 from made.pages.text import clip, percent, short, signed, width
-from made.report.column import DAY, Bars, Column, Histogram
+from made.report.column import DAY, Bars, ColumnComparison, Histogram
 from made.report.dependence import Dependence
 from made.report.report import Training
 
@@ -20,7 +20,7 @@ LETTER = 7.6  # pixels, the width of a character in the widest font that a page 
 MOST_POINTS = 400  # of a curve
 
 
-def shares(column: Column) -> Markup:
+def shares(column: ColumnComparison) -> Markup:
     """The shares of a column's values."""
     label = f"{column.name}: shares of values, real and sampled"
     if isinstance(column.shares, Bars):

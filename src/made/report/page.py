@@ -8,7 +8,7 @@ from typing import Any
 from made.pages.render import render
 from made.pages.text import short
 from made.report import figures
-from made.report.column import Column, Histogram
+from made.report.column import ColumnComparison, Histogram
 from made.report.report import Report
 
 __all__ = ["page"]
@@ -54,7 +54,7 @@ def _charted(report: Report) -> list[int]:
     return sorted(sorted(every, key=lambda place: -(report.columns[place].distance or 0.0))[:MOST_CHARTS])
 
 
-def _chart(column: Column) -> dict[str, Any]:
+def _chart(column: ColumnComparison) -> dict[str, Any]:
     spike = None
     if column.spike is not None:
         spike = figures.moment(column.spike.value, math.inf) if column.dates else short(column.spike.value)

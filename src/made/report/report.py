@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from made.report.column import Column, Histogram
+from made.report.column import ColumnComparison, Histogram
 from made.report.dependence import Dependence
 from made.report.odd import OddRow
 
@@ -47,8 +47,9 @@ class Training:
             return f"The model was trained for {len(self.epochs)} epochs, without validation rows."
         last = self.epochs[-1][0]
         text = f"The best epoch is {self.best_epoch} of {self.epochs[0][0]} to {last}"
-        if len(self.epochs) >= self.settings.get("max_epochs", 0) and last - self.best_epoch <= max(2, last // 20):
-            return f"{text}: training ended while it was still improving; more epochs may help."
+        limited = len(self.epochs) >= self.settings.get("max_epochs", 0) or self.settings.get("max_seconds") is not None
+        if limited and last - self.best_epoch <= max(2, last // 20):
+            return f"{text}: training ended while it was still improving; longer training may help."
         return f"{text}."
 
 
@@ -100,7 +101,7 @@ class Report:
     rows_in_data: int
     samples: int
     notes: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnComparison, ...]
     dependence: Dependence
     likelihood: Likelihood
     training: Training
