@@ -51,8 +51,6 @@ same ones for all tools. Other settings of scikit-learn are its defaults:
   are real.
 """
 
-Rows = list[dict[str, Any]]
-
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table: the first column left-aligned, the others right-aligned."""
@@ -71,7 +69,7 @@ def bold(values: Sequence[float | None], digits: int, best: Callable[..., float]
 class Results:
     """The results by table, averaged over splits."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
         self.names = list(dict.fromkeys(row["table"] for row in rows))
         self.rows = {name: [row for row in rows if row["table"] == name] for name in self.names}
 
