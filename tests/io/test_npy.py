@@ -185,8 +185,8 @@ def test_an_archive_of_other_things_is_refused(tmp_path) -> None:
     with pytest.raises(DataError, match="has 1001 members: more than 1000 are not taken"):
         read(f"{path}:0")
     with zipfile.ZipFile(path, "w") as archive:
-        for index in range(50_000):
-            archive.writestr(f"{index}.npy", b"")
+        for index in range(3000):  # a directory of more than is read at once
+            archive.writestr(f"{index:01000}.npy", b"")
     with pytest.raises(DataError, match=r"damaged, or no .npz file"):
         read(f"{path}:0")
     with zipfile.ZipFile(path, "w") as archive:

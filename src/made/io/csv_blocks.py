@@ -73,7 +73,7 @@ def _rows(handle: BinaryIO, name: str) -> Iterator[bytes]:
     handle.seek(0)
     rest, lines, ended = b"", 1, False
     while not ended:
-        chunk = handle.read(min(max(BLOCK, len(rest)), LONGEST + 1))
+        chunk = handle.read(min(max(BLOCK, len(rest)), LONGEST + 1 - len(rest)))
         data, ended = rest + chunk, not chunk
         end = len(data) if ended else _end_of_rows(data)
         rows, rest = data[:end], data[end:]

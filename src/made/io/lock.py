@@ -1,4 +1,4 @@
-"""A lock on a folder: one process at a time writes to it, whether it saves a model, trains, or searches."""
+"""The lock on a folder: only one process at a time saves, trains or searches in it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from made.errors import QuestionError
 __all__ = ["LOCK", "hold"]
 
 LOCK = ".made.lock"
-TRIES = 10  # a folder that another process removes again, because its own write failed, is made this often
+TRIES = 10  # how often to create a folder that another process removes because its own write failed
 
 
 @contextmanager
 def hold(folder: Path, *, wait: float, name: str = LOCK) -> Iterator[None]:
-    """Hold a folder against other processes, and make it if it is not there.
+    """Lock a folder against other processes; it is created if it does not exist.
 
-    The lock is a hidden, empty file in the folder. It is removed in the end, and does no harm where a killed process
-    left it: the system releases the lock itself. A folder that was made here and is still empty in the end is removed.
+    The lock is a hidden, empty file in the folder, which is removed at the end. One that a killed process left does no
+    harm: the system has released it. A folder that was created here and is still empty at the end is removed.
 
     Arguments:
         folder: the folder.
-        wait: for how many seconds to wait for another process.
-        name: the file of the lock.
+        wait: seconds to wait for another process.
+        name: the file name of the lock.
     """
     lock = FileLock(folder / name, timeout=wait)
     for tries in range(TRIES):

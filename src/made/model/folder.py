@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from made.errors import ModelError
+from made.io.atomic import sync
 from made.io.lock import hold
 from made.model.manifest import LARGEST_JSON, MANIFEST, NAMES, Manifest, Written, parse_object
 
@@ -256,9 +257,9 @@ def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: It
                 _check_ours(path / name, old[name])
             if not old[name].fault(path / name):
                 (path / name).rename(path / _aside(name, old[name]))
-        _flush(path)
+        sync(path)
         part.replace(path / MANIFEST)
-        _flush(path)
+        sync(path)
     finally:
         _put_in_order(path)
 
@@ -300,17 +301,5 @@ def _write_part(path: Path, content: Content) -> Path:
         content(inside / "content")
         (inside / "content").rename(part)
         inside.rmdir()
-    with part.open("rb") as stream:
-        os.fsync(stream.fileno())
+    sync(part)
     return part
-
-
-def _flush(path: Path) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:  # not every system opens folders
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
