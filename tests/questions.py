@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import torch
 
+from fields import make_field
 from made import Columns, Connectivities, Network
 from made.ask.expressions import And, Membership, Missing, Not, Or, Range
 from made.tables.dates import DAY
-from made.tables.field import Field
 
 MORE = [
-    Field("day", "numeric", location=DAY, scale=10 * DAY, step=DAY, dtype="date"),
-    Field("seen", "numeric", location=0.0, scale=1e6, dtype="datetime"),
-    Field("quarter", "categorical", (0.0, 90 * DAY, 181 * DAY), dtype="date"),
-    Field("grade", "categorical", ("low", "mid", "high"), dtype="text", ordered=True, missing=True),
-    Field("town", "categorical", ("Bonn", "Kiel"), dtype="text", other=0.01),
-    Field("debt", "numeric", location=3.0, scale=1.5, curve=1.0, low=0.0, spikes=(0.0, 7.5), missing=True),
-    Field("children", "numeric", location=2.0, scale=1.0, step=1.0, low=0.0, dtype="int"),
+    make_field("day", "numeric", location=DAY, scale=10 * DAY, step=DAY, dtype="date"),
+    make_field("seen", "numeric", location=0.0, scale=1e6, dtype="datetime"),
+    make_field("quarter", "categorical", (0.0, 90 * DAY, 181 * DAY), dtype="date"),
+    make_field("grade", "categorical", ("low", "mid", "high"), dtype="text", ordered=True, missing=True),
+    make_field("town", "categorical", ("Bonn", "Kiel"), dtype="text", other=0.01),
+    make_field("debt", "numeric", location=3.0, scale=1.5, curve=1.0, low=0.0, spikes=(0.0, 7.5), missing=True),
+    make_field("children", "numeric", location=2.0, scale=1.0, step=1.0, low=0.0, dtype="int"),
 ]
 DISCRETE = [
-    Field("a", "binary", ("no", "yes"), dtype="text"),
-    Field("b", "categorical", (0, 1, 2), dtype="int"),
-    Field("c", "categorical", ("x", "y", "z", "w"), dtype="text"),
-    Field("d", "binary", (False, True), dtype="bool"),
+    make_field("a", "binary", ("no", "yes"), dtype="text"),
+    make_field("b", "categorical", (0, 1, 2), dtype="int"),
+    make_field("c", "categorical", ("x", "y", "z", "w"), dtype="text"),
+    make_field("d", "binary", (False, True), dtype="bool"),
 ]
 FAMILIES = {
     "any": {"masks": None},
@@ -58,7 +58,7 @@ def holds(condition, row) -> bool:
 
 
 def network_of(fields, family="any", seed=0, scale=0.5, **options):
-    columns = Columns([field.column() for field in fields], [field.name for field in fields])
+    columns = Columns([field.column for field in fields], [field.name for field in fields])
     connectivities = Connectivities(len(fields), (16, 16), seed=seed, **FAMILIES[family])
     network = Network(columns, connectivities, direct=True, conditioning=True, **options).double()
     generator = torch.Generator().manual_seed(seed)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from made.columns.logistic import Numeric
     from made.columns.onehot import Exclusive
     from made.columns.ordinal import Ordinal
+    from made.columns.registry import register
     from made.estimator import MADE
     from made.model.model import Model
     from made.network.connectivity import Connectivities, Connectivity
@@ -38,6 +39,7 @@ _MODULES = {
     "Ordinal": "columns.ordinal",
     "Numeric": "columns.logistic",
     "Exclusive": "columns.onehot",
+    "register": "columns.registry",
     "Connectivities": "network.connectivity",
     "Connectivity": "network.connectivity",
     "Network": "network.masked",
@@ -79,6 +81,7 @@ __all__ = [
     "log_likelihood",
     "log_prob",
     "mean_and_interval",
+    "register",
     "sample",
     "train",
 ]

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fields import make_field
 from made import Binary, Ensemble, log_prob, sample
 from made.ask.boxes import boxes_of
 from made.ask.exact import probability
@@ -18,17 +19,16 @@ from made.ask.parser import parse
 from made.ask.progressive import Cells
 from made.errors import QuestionError
 from made.queries.conditional import predict
-from made.tables.field import Field
 from oracle import networks
 from questions import DISCRETE, FAMILIES, holds, network_of
 
 NAN = float("nan")
 MIXED = [
-    Field("a", "binary", ("no", "yes"), dtype="text"),
-    Field("age", "numeric", location=30.0, scale=8.0, step=1.0, dtype="int"),
-    Field("c", "categorical", ("x", "y", "z"), dtype="text"),
-    Field("pay", "numeric", location=10.0, scale=4.0),
-    Field("score", "numeric", location=5.0, scale=2.0, step=1.0, dtype="int"),
+    make_field("a", "binary", ("no", "yes"), dtype="text"),
+    make_field("age", "numeric", location=30.0, scale=8.0, step=1.0, dtype="int"),
+    make_field("c", "categorical", ("x", "y", "z"), dtype="text"),
+    make_field("pay", "numeric", location=10.0, scale=4.0),
+    make_field("score", "numeric", location=5.0, scale=2.0, step=1.0, dtype="int"),
 ]
 
 
@@ -102,7 +102,7 @@ def test_exact_answers_equal_the_sum_over_all_states(family, text) -> None:
 @given(networks(), st.data())
 def test_any_architecture_is_summed(network, data) -> None:
     fields = [
-        Field(
+        make_field(
             f"x{d}",
             "binary" if isinstance(kind, Binary) else "categorical",
             tuple(range(2 if isinstance(kind, Binary) else kind.k)),
@@ -165,7 +165,7 @@ def quadrature(network, fields, given, asked, points=201):
     grids = {}
     for field in fields:
         if field.name in given + asked:
-            kind = field.column()
+            kind = field.column
             if kind.step:
                 grids[field.name] = (np.arange(-50, 110) * kind.step, np.ones(160))
             else:
@@ -277,7 +277,7 @@ def test_a_conditional_is_what_the_model_predicts() -> None:
     assert probability(Ensemble(network), MIXED, "pay = 12.5").probability == 0
     assert probability(Ensemble(network), MIXED, "pay != 12.5").probability == 1
     assert probability(Ensemble(network), MIXED, "pay = 12.5 | pay = 12.5").probability == 1
-    fields = [*MIXED[:4], Field("rest", "numeric", scale=1.0)]
+    fields = [*MIXED[:4], make_field("rest", "numeric", scale=1.0)]
     network = network_of(fields)
     with pytest.raises(QuestionError, match="densities cannot be compared"):
         probability(Ensemble(network), fields, "a = yes | pay = 3 or rest = 1")
@@ -370,10 +370,10 @@ def test_what_cannot_be_is_said() -> None:
 
 
 def test_cells_together_have_the_mass_that_each_has() -> None:
-    points = Field("debt", "numeric", location=3.0, scale=1.5, curve=1.0, low=0.0, spikes=(0.0, 7.5), missing=True)
+    points = make_field("debt", "numeric", location=3.0, scale=1.5, curve=1.0, low=0.0, spikes=(0.0, 7.5), missing=True)
     generator = torch.Generator().manual_seed(0)
     for field in (*MIXED[1:2], MIXED[3], points):
-        kind = field.column()
+        kind = field.column
         text = " or ".join(f"{i} <= {field.name} < {i + 0.7}" for i in range(40))
         (box,) = boxes_of(parse(text, [field]).asked, [field], [kind])
         cells = Cells(0, kind, [box])

@@ -10,26 +10,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fields import make_field
 from made.ask.boxes import MOST_BOXES, _Algebra, boxes_of, common, contains, everything, is_points, values_in
 from made.ask.expressions import And, Comparison, Membership, Not, Or, Query, Range
 from made.ask.parser import MOST_NESTED, parse
 from made.columns.base import MISSING
 from made.errors import QuestionError
 from made.tables.dates import DAY
-from made.tables.field import Field
 from questions import MORE, holds
 
 FIELDS = [
-    Field("age", "numeric", location=40.0, scale=10.0, step=1.0, dtype="int"),
-    Field("income", "numeric", location=100.0, scale=50.0),
-    Field("job", "categorical", ("fixed", "freelance", "it's me", "or"), dtype="text"),
-    Field("home town", "binary", ("rent", "own"), dtype="text"),
-    Field("smokes", "binary", (False, True), dtype="bool"),
-    Field("children", "categorical", (0, 1, 2, 5), dtype="int"),
-    Field("2021", "numeric", location=0.0, scale=1.0),
-    Field("hours-per-week", "numeric", location=40.0, scale=5.0, step=0.5),
+    make_field("age", "numeric", location=40.0, scale=10.0, step=1.0, dtype="int"),
+    make_field("income", "numeric", location=100.0, scale=50.0),
+    make_field("job", "categorical", ("fixed", "freelance", "it's me", "or"), dtype="text"),
+    make_field("home town", "binary", ("rent", "own"), dtype="text"),
+    make_field("smokes", "binary", (False, True), dtype="bool"),
+    make_field("children", "categorical", (0, 1, 2, 5), dtype="int"),
+    make_field("2021", "numeric", location=0.0, scale=1.0),
+    make_field("hours-per-week", "numeric", location=40.0, scale=5.0, step=0.5),
 ]
-KINDS = [field.column() for field in FIELDS]
+KINDS = [field.column for field in FIELDS]
 NAMES = [field.name for field in FIELDS]
 
 
@@ -199,9 +199,9 @@ def test_boxes_that_differ_in_one_column_are_merged_before_they_are_made_disjoin
 
 
 def test_a_long_list_of_values_is_looked_up() -> None:
-    many = [Field("code", "categorical", tuple(f"v{i}" for i in range(1000)), dtype="text")]
+    many = [make_field("code", "categorical", tuple(f"v{i}" for i in range(1000)), dtype="text")]
     text = f"code in {{{', '.join(f'v{i % 500}' for i in range(20_000))}}}"
-    assert boxes_of(parse(text, many).asked, many, [many[0].column()]) == [{0: ((-0.5, 499.5),)}]
+    assert boxes_of(parse(text, many).asked, many, [many[0].column]) == [{0: ((-0.5, 499.5),)}]
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_an_error_in_a_long_question_shows_the_place_only() -> None:
 
 
 def test_too_many_boxes_are_refused() -> None:
-    fields = [Field(f"x{d}", "numeric", scale=1.0) for d in range(12)]
+    fields = [make_field(f"x{d}", "numeric", scale=1.0) for d in range(12)]
     text = " and ".join(f"(x{d} < 0 or x{d + 1} > 1)" for d in range(0, 12, 2))
-    assert len(boxes_of(parse(text, fields).asked, fields, [field.column() for field in fields])) == 2**6
-    fields = [Field(f"x{d}", "numeric", scale=1.0) for d in range(40)]
+    assert len(boxes_of(parse(text, fields).asked, fields, [field.column for field in fields])) == 2**6
+    fields = [make_field(f"x{d}", "numeric", scale=1.0) for d in range(40)]
     text = " and ".join(f"(x{d} < 0 or x{d + 1} > 1)" for d in range(0, 40, 2))
     with pytest.raises(QuestionError, match=f"more than {MOST_BOXES} parts"):
-        boxes_of(parse(text, fields).asked, fields, [field.column() for field in fields])
+        boxes_of(parse(text, fields).asked, fields, [field.column for field in fields])
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_every_name_and_every_value_can_be_written() -> None:
         ["a b", "`", 'a"b', "and", "3", "x", "né", "a|b"], ["it's", "|", "", " x ", "3"]
     ):
         if value:
-            fields = [Field(name, "binary", (value, "other"), dtype="text")]
+            fields = [make_field(name, "binary", (value, "other"), dtype="text")]
             query = Query(Comparison(name, "=", value))
             assert parse(str(query), fields) == query
 
@@ -339,7 +339,7 @@ def test_dates_orders_points_and_what_is_missing(text, read, boxes) -> None:
     query = parse(text, MORE)
     assert str(query) == read
     assert parse(read, MORE) == query
-    kinds = [field.column() for field in MORE]
+    kinds = [field.column for field in MORE]
     found = boxes_of(query.asked, MORE, kinds)
     assert found == boxes
     contrary = boxes_of(Not(query.asked), MORE, kinds)
@@ -348,7 +348,7 @@ def test_dates_orders_points_and_what_is_missing(text, read, boxes) -> None:
 
 
 def test_points_with_a_probability_are_told_from_those_without() -> None:
-    kinds = [field.column() for field in MORE]
+    kinds = [field.column for field in MORE]
 
     def region(text):
         return boxes_of(parse(text, MORE).asked, MORE, kinds)[0][5]

@@ -13,12 +13,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from fields import make_field
 from made import MADE, Columns, Connectivities, Ensemble, Network, log_prob
 from made.ask.exact import Probability, probability
 from made.cli import app
 from made.errors import QuestionError
 from made.queries.conditional import predict
-from made.tables.field import Field
 from questions import DISCRETE, MORE, network_of
 
 NAN = float("nan")
@@ -188,7 +188,7 @@ def test_paths_go_through_points_and_what_is_missing() -> None:
 
 
 def test_many_columns_that_are_given_do_not_underflow() -> None:
-    fields = [Field(f"x{d}", "binary", (0, 1), dtype="int") for d in range(400)]
+    fields = [make_field(f"x{d}", "binary", (0, 1), dtype="int") for d in range(400)]
     columns = Columns.binary(400, [field.name for field in fields])
     network = Network(columns, Connectivities(400, (8,), masks=None))
     with torch.no_grad():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from made import MADE
 from made.errors import DataError, ModelError
 from made.model.folder import replace_folder
-from made.tables.facts import Facts
+from made.tables.field import Field
 
 RANDOM = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -53,15 +53,16 @@ def columns(folder):
     return found
 
 
-def near_the_middle(field: Facts) -> torch.Tensor:
+def near_the_middle(field: Field) -> torch.Tensor:
     """Values that the column can have, and whose steps can be told apart."""
-    kind = field.column()
+    kind = field.column
     if field.kind != "numeric":
         return torch.arange(2.0)
     places = torch.tensor([0.0, 0.5, -0.5, 1.0, -1.0, 3.0], dtype=torch.float64)
     rest = getattr(kind, "rest", kind)
-    numbers = torch.cat([rest.outer(places), torch.tensor([field.origin, *field.spikes, field.low or 0.0])])
-    visible = (numbers - field.origin).abs() <= 1e12 * (field.step or math.inf)
+    (origin, step), low = kind.grid, max(rest.low, -1e300)
+    numbers = torch.cat([rest.outer(places), torch.tensor([origin, *kind.atoms, low], dtype=torch.float64)])
+    visible = (numbers - origin).abs() <= 1e12 * (step or math.inf)
     return numbers[kind.valid(numbers) & visible]
 
 
@@ -72,10 +73,10 @@ def test_forged_numbers_are_refused_or_have_a_likelihood(columns, data) -> None:
     for key in data.draw(st.sets(st.sampled_from(KEYS[column["kind"]]), min_size=1)):
         column[key] = [data.draw(NUMBERS)] if key == "spikes" else data.draw(NUMBERS)
     try:
-        field = Facts.from_json(column)
+        field = Field.from_json(column)
     except DataError:
         return
-    kind = field.column()
+    kind = field.column
     values = kind.inner(near_the_middle(field)).float()
     units = kind.initial().expand(len(values), -1)
     assert kind.encode(values).isfinite().all()

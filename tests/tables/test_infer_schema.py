@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 import torch
 
+from fields import numeric
 from made import MADE, Categorical, Numeric
 from made.columns.point_masses import PointMasses
 from made.errors import DataError, UnseenWarning
-from made.tables.facts import OTHER
-from made.tables.field import Field
+from made.tables.field import OTHER, Field
 from made.tables.schema import Schema
 from made.tables.table import Table
 
@@ -35,15 +35,15 @@ def amounts(rows: int, seed: int = 0) -> np.ndarray:
 
 def test_a_skewed_amount_has_a_curved_scale_and_a_least_value() -> None:
     field = infer(amounts(500))
-    assert field.curve > 0
-    assert (field.low, field.center, field.step, field.spikes) == (0, 0, 0, ())
-    bent = np.arcsinh(amounts(500) / field.curve)
-    assert field.location == pytest.approx(np.median(bent))
+    assert numeric(field).curve > 0
+    assert (numeric(field).low, numeric(field).center, numeric(field).step, field.column.atoms) == (0, 0, 0, ())
+    bent = np.arcsinh(amounts(500) / numeric(field).curve)
+    assert numeric(field).location == pytest.approx(np.median(bent))
     whole = infer(np.rint(amounts(500)))
     assert (whole.step, whole.low) == (1, 0)
     assert whole.curve > 0
     # the unit makes no difference
-    assert infer(amounts(500) * 100).curve == pytest.approx(100 * field.curve)
+    assert numeric(infer(amounts(500) * 100)).curve == pytest.approx(100 * numeric(field).curve)
 
 
 @pytest.mark.parametrize(
@@ -58,16 +58,16 @@ def test_a_skewed_amount_has_a_curved_scale_and_a_least_value() -> None:
 )
 def test_what_is_not_skewed_is_left_straight(values) -> None:
     field = infer(values)
-    assert field.curve == 0
-    assert field.low == (0 if values.min() >= 0 else None)
+    assert numeric(field).curve == 0
+    assert numeric(field).low == (0 if values.min() >= 0 else -math.inf)
 
 
 def test_heavy_tails_on_both_sides_are_curved_about_the_middle() -> None:
     profits = np.random.default_rng(0).standard_cauchy(1000) * 50 + 20
     field = infer(profits)
-    assert field.low is None
-    assert field.curve > 0
-    assert field.center == pytest.approx(np.median(profits))
+    assert numeric(field).low == -math.inf
+    assert numeric(field).curve > 0
+    assert numeric(field).center == pytest.approx(np.median(profits))
     assert infer(np.rint(profits)).center == round(np.median(np.rint(profits)))
 
 
@@ -76,29 +76,29 @@ def test_points_stand_out() -> None:
     debt = np.where(random.random(1000) < 0.6, 0, amounts(1000))
     debt[:50] = 999.0
     field = infer(debt)
-    assert field.spikes == (0, 999)
-    assert isinstance(field.column(), PointMasses)
+    assert field.column.atoms == (0, 999)
+    assert isinstance(field.column, PointMasses)
     # without them, the rest is as it would be alone
     alone = infer(debt[~np.isin(debt, (0, 999))])
-    assert (field.location, field.scale, field.curve) == (alone.location, alone.scale, alone.curve)
-    assert infer(np.rint(debt)).spikes == (0, 999)
+    assert numeric(field) == numeric(alone)
+    assert infer(np.rint(debt)).column.atoms == (0, 999)
     # what is often, but no more than its neighbours, is none
-    assert infer(random.integers(0, 30, 2000)).spikes == ()
-    assert infer(np.rint(random.normal(0, 3, 2000))).spikes == ()
-    assert infer(np.round(random.normal(40, 3, 2000), 1)).spikes == ()
+    assert infer(random.integers(0, 30, 2000)).column.atoms == ()
+    assert infer(np.rint(random.normal(0, 3, 2000))).column.atoms == ()
+    assert infer(np.round(random.normal(40, 3, 2000), 1)).column.atoms == ()
     # nor is there one where hardly anything is beside it
-    assert infer([0] * 500 + [1, 2, 3], "numeric").spikes == ()
+    assert infer([0] * 500 + [1, 2, 3], "numeric").column.atoms == ()
     # a code that is far away spoils neither the steps nor the scale
     coded = infer(np.where(random.random(2000) < 0.1, -999_999, random.integers(20, 90, 2000)))
-    assert (coded.spikes, coded.step, coded.low) == ((-999_999,), 1, None)
-    assert coded.scale < 50
+    assert (coded.column.atoms, numeric(coded).step, numeric(coded).low) == ((-999_999,), 1, -math.inf)
+    assert numeric(coded).scale < 50
 
 
 def test_real_numbers_have_nothing_of_all_that() -> None:
     debt = np.where(np.random.default_rng(0).random(1000) < 0.6, 0, np.rint(amounts(1000)))
     field = infer(debt, "real")
-    assert (field.step, field.curve, field.low, field.spikes) == (0, 0, None, ())
-    assert type(field.column()) is Numeric
+    assert (numeric(field).step, numeric(field).curve, numeric(field).low, field.column.atoms) == (0, 0, -math.inf, ())
+    assert type(field.column) is Numeric
     schema = Schema([field])
     assert schema.encode(Table.of(pd.DataFrame({"a": [-3.5]}))).tolist() == [[-3.5]]
 
@@ -226,8 +226,8 @@ def test_what_is_missing_is_a_value_if_asked() -> None:
     model = MADE(**SMALL, max_epochs=40, missing="category", unseen="error", learning_rate=0.01).fit(frame)
     how, amount, work = model.model_.schema.fields
     assert [how.missing, amount.missing, work.missing] == [False, True, True]
-    assert isinstance(amount.column(), PointMasses)
-    assert work.column() == Categorical(3)
+    assert isinstance(amount.column, PointMasses)
+    assert work.column == Categorical(3)
     assert model.classes("job").tolist() == ["none", "some", None]
     for way, expected in (("by letter", 0.6), ("by phone", 0.1)):
         row = pd.DataFrame({"asked": [way], "income": [NAN], "job": ["none"]})
@@ -313,7 +313,7 @@ def test_the_bucket_is_never_empty() -> None:
     assert model.predict_proba(row, target="a").sum() == pytest.approx(1)
     field = infer(["S", "M"], ["S", "M", "L"], unseen="other")
     assert (field.values, field.kind) == (("S", "M", "L"), "categorical")
-    assert field.column() == Categorical(4, field.ordered, 0.1 / 4)
+    assert field.column == Categorical(4, field.ordered, 0.1 / 4)
     # numbers have places of their own for others, and truth values have no other
     assert not infer([1, 2, 3] * 20, unseen="other").bucket
     assert infer([True, False], unseen="other").kind == "binary"
@@ -358,9 +358,9 @@ def test_an_old_run_is_gone_on_with_as_it_was(tmp_path, monkeypatch) -> None:
     """What columns are inferred to be may get better; a run that was begun keeps what it was begun with."""
     rows = pd.DataFrame({"debt": np.where(np.arange(200) % 2, 0, amounts(200))})
     with monkeypatch.context() as before:
-        before.setattr("made.tables.infer_schema._spikes", lambda *_: ())
+        before.setattr("made.tables.infer_schema._points", lambda *_: ())
         MADE(**SMALL, max_epochs=1).fit(rows, resume_from=tmp_path / "run")
     model = MADE(**SMALL, max_epochs=2).fit(rows, resume_from=tmp_path / "run")
     assert model.n_epochs_ == 2
-    assert model.model_.schema.fields[0].spikes == ()
-    assert MADE(**SMALL, max_epochs=0).fit(rows).model_.schema.fields[0].spikes == (0,)
+    assert model.model_.schema.fields[0].column.atoms == ()
+    assert MADE(**SMALL, max_epochs=0).fit(rows).model_.schema.fields[0].column.atoms == (0,)

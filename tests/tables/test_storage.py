@@ -13,6 +13,7 @@ import torch
 from pyarrow import parquet
 
 from command import run
+from fields import make_field
 from made import MADE
 from made.errors import DataError
 from made.io.read import read
@@ -144,7 +145,7 @@ def test_a_model_that_is_loaded_knows_the_types(name, tmp_path) -> None:
 @pytest.mark.parametrize("name", [*WHOLE, "float16", "float32"])
 def test_what_is_drawn_beyond_the_type_is_the_nearest_that_it_holds(name) -> None:
     low, high = ends_of(name)
-    field = Field("c", "numeric", scale=high, dtype="int" if name in WHOLE else "float", storage=name)
+    field = make_field("c", "numeric", scale=high, dtype="int" if name in WHOLE else "float", storage=name)
     codes = np.array([-1e300, 0.0, 1e300, np.nan])
     values, dtype = field.decode(codes)
     np.testing.assert_array_equal(values, [low, 0, high, np.nan])
@@ -204,8 +205,8 @@ def test_a_storage_that_is_no_type_is_refused() -> None:
     for wrong in ("int128", "object", "datetime64[h]", "datetime64[us, a b]", "", 8, ["int8"], "datetime64[us]\n"):
         assert not is_storage(wrong)
         with pytest.raises(DataError, match="'storage' of column 'c' should be the name of a type"):
-            Field("c", "numeric", storage=wrong)
-    content = Field("c", "numeric", storage="uint8").to_json()
+            make_field("c", "numeric", storage=wrong)
+    content = make_field("c", "numeric", storage="uint8").to_json()
     assert Field.from_json(content).storage == "uint8"
     content.pop("storage")  # as the first models were
     assert Field.from_json(content).storage is None

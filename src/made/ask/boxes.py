@@ -139,9 +139,10 @@ def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequen
         kinds: the same, as the network has them.
 
     Example:
-        >>> fields = [Field("sex", "binary", ("f", "m"), dtype="text"), Field("age", "numeric", step=1.0)]
+        >>> from made import Binary, Numeric
+        >>> fields = [Field("sex", Binary(), ("f", "m"), dtype="text"), Field("age", Numeric(40, 10, step=1))]
         >>> condition = Or((Comparison("sex", "=", "f"), Comparison("age", "<", 30)))
-        >>> for box in boxes_of(condition, fields, [field.column() for field in fields]):
+        >>> for box in boxes_of(condition, fields, [field.column for field in fields]):
         ...     print(box)
         {0: ((-0.5, 0.5),)}
         {1: ((-inf, 29.5),), 0: ((0.5, 1.5),)}

@@ -35,8 +35,7 @@ from made.ask.expressions import (
 from made.display import shortened, visible
 from made.errors import QuestionError
 from made.tables.dates import seconds_in
-from made.tables.facts import OTHER
-from made.tables.field import Field
+from made.tables.field import OTHER, Field
 
 __all__ = ["parse"]
 
@@ -63,8 +62,9 @@ def parse(text: str, fields: Sequence[Field]) -> Query:
         fields: what the columns are.
 
     Example:
-        >>> age = Field("age", "numeric", step=1.0, dtype="int")
-        >>> fields = [age, Field("job", "binary", ("fixed", "none"), dtype="text")]
+        >>> from made import Binary, Numeric
+        >>> age = Field("age", Numeric(40, 10, step=1), dtype="int")
+        >>> fields = [age, Field("job", Binary(), ("fixed", "none"), dtype="text")]
         >>> print(parse("(20<age<=30 or not job == none) | age between 18 and 65", fields))
         20 < age <= 30 or not job = 'none' | 18 <= age <= 65
         >>> parse("age > 30 and jib = fixed", fields)
@@ -307,9 +307,9 @@ class _Parser:
             quoted = f"; as a value, it is written '{token.text}'" if token.keyword else ""
             self.fail_at(token, f"expected a value of {_name(field.name)}, found {token.shown}{quoted}")
         by_order = operator is not None and operator.text not in ("=", "!=")
-        if operator is not None and by_order and field.dtype in ("text", "bool") and not field.ordered:
+        if operator is not None and by_order and not field.ordered:
             self.fail_at(operator, f"{_name(field.name)} has no order, only =, != and in: {_known(field)}")
-        if field.kind in ("ordinal", "numeric") or (by_order and field.dtype != "text"):
+        if field.column.quantitative or (by_order and field.dtype != "text"):
             return self.number(field, token)
         written = str(self.number(field, token)) if field.temporal else token.text
         if field.name not in self.labels:

@@ -63,9 +63,10 @@ def _values(column: dict[str, Any], field: Field | None) -> str:
     if field.values:
         known = [field.shown(float(each)) if field.temporal else str(each) for each in field.values]
         return shortened(f"{len(known)}: {', '.join(known)}", LONGEST_VALUES)
-    numbers = "dates" if field.temporal else "whole numbers" if field.step == 1 else "real numbers"
-    if field.step not in (0, 1) and not field.temporal:
-        numbers = f"multiples of {field.step:g}"
+    step = field.column.grid[1]
+    numbers = "dates" if field.temporal else "whole numbers" if step == 1 else "real numbers"
+    if step not in (0, 1) and not field.temporal:
+        numbers = f"multiples of {step:g}"
     low, high = column.get("range", (None, None))
     return numbers if low is None else f"{_number(low)} to {_number(high)}, {numbers}"
 

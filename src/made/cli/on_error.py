@@ -74,7 +74,7 @@ class RowFilter:
         schema = self.model.schema
         for d, field in enumerate(schema.fields):
             place = d if not schema.named else _index(rows.column_names, field.name)
-            if d == ignore or place is None or field.kind != "numeric" or field.temporal is not None:
+            if d == ignore or place is None or field.listed or field.temporal is not None:
                 continue
             if _is_text(rows, place):
                 name = rows.column_names[place]

@@ -91,7 +91,7 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
     field, values, dtype = schema.fields[d], table.columns[here], table.dtypes[here]
     hole = is_missing(values)
-    if dtype == "text" and field.kind == "numeric" and field.temporal is None:  # one that is no number made all text
+    if dtype == "text" and not field.listed and field.temporal is None:  # one that is no number made all text
         numbers = [number_in(text, False) if text else None for text in values.tolist()]
         values, dtype = np.array([math.nan if each is None else each for each in numbers]), "float"
     try:
@@ -105,7 +105,7 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
                 except DataError:
                     known[values[row]] = math.nan
             codes[row] = known[values[row]]
-    codes[hole | (field.foreign(values, codes) if field.kind != "numeric" else False)] = np.nan
+    codes[hole | (field.foreign(values, codes) if field.listed else False)] = np.nan
     return codes, int((np.isnan(codes) & ~hole).sum())
 
 

@@ -85,6 +85,11 @@ class Column(ABC):
         return not self.listed
 
     @property
+    def ordered(self) -> bool:
+        """Whether the codes have an order."""
+        return self.quantitative
+
+    @property
     def support(self) -> tuple[float, float]:
         """The interval [low, high) of all values of the table; a value on a grid owns half a spacing on each side."""
         return (-0.5, self.codes - 0.5) if self.listed else (-math.inf, math.inf)
@@ -218,8 +223,16 @@ class Column(ABC):
         """This kind, with binary inputs standardised by the mean of these codes. Default: no change."""
         return self
 
-    def describe(self, show: Callable[[float], str]) -> str:
-        """The distribution's constants in a few words; ``show`` formats a value of the table."""
+    def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Codes for numbers that are not listed; None if they are refused (default). Shapes: (...) to (...)."""
+        return None
+
+    def numbers_of(self, codes: Tensor) -> Tensor | None:
+        """The numbers that codes between and beyond those of the list stand for; None if there are none (default)."""
+        return None
+
+    def describe(self, show: Callable[[float], str], unit: str = "") -> str:
+        """The settings in a few words; ``show`` formats a value of the table, and a difference has the unit."""
         return self.allowed
 
     def to_json(self) -> dict[str, Any]:
@@ -238,7 +251,7 @@ class Column(ABC):
             missing: whether "missing" is a value of its own.
             other: the probability reserved for values that training has not seen.
         """
-        return cls(**settings)
+        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
 
     def _below(self, units: Tensor, bound: Bound) -> Tensor:
         """P(X < bound), in double precision. Shapes: (..., outputs), (...) to (...)."""

@@ -98,6 +98,12 @@ class Binary(Column):
         unseen = Unseen(tuple(map(float, values)), found["step"], other) if other else None
         return cls(signed=found["share"] is None, share=found["share"], unseen=unseen)
 
+    def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        return None if self.unseen is None else self.unseen.code_on_grid(numbers)
+
+    def numbers_of(self, codes: Tensor) -> Tensor | None:
+        return None if self.unseen is None else self.unseen.value(codes)
+
     def valid(self, values: Tensor) -> Tensor:
         return self._listed(values) if self.unseen is None else values.isfinite()
 

@@ -110,11 +110,15 @@ class Numeric(Column):
     inputs = 1 + len(PLACES)
 
     def __post_init__(self) -> None:
-        leasts = (-math.inf, math.ulp(0.0), 0.0, 0.0, -math.inf)
-        for name, least in zip(FIELDS[:-1], leasts, strict=True):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= least):
-                raise ValueError(f"'{name}' should be a finite number, at least {least:g}, not {value!r}.")
+        for name, sound, wanted in (
+            ("location", True, ""),
+            ("scale", self.scale > 0, " above 0"),
+            ("step", self.step >= 0, ", at least 0"),
+            ("curve", self.curve >= 0, ", at least 0"),
+            ("center", True, ""),
+        ):
+            if not (math.isfinite(getattr(self, name)) and sound):
+                raise ValueError(f"'{name}' should be a finite number{wanted}, not {getattr(self, name)!r}.")
         if not self.low < math.inf:
             raise ValueError(f"'low' should be a number, or -inf for none, not {self.low!r}.")
         if self.components < 1:
@@ -184,8 +188,8 @@ class Numeric(Column):
         object.__setattr__(together, "components", getattr(kinds[0], "components"))  # noqa: B009
         return together
 
-    def describe(self, show: Callable[[float], str]) -> str:
-        parts = [f"around {show(self.middle.item())}", f"spread {self.spread:g}"]
+    def describe(self, show: Callable[[float], str], unit: str = "") -> str:
+        parts = [f"around {show(self.middle.item())}", f"spread {self.spread:g}{unit}"]
         parts += [f"steps of {self.step:g}"] if self.step else []
         return ", ".join(parts + ([f"at least {show(self.low)}"] if self._bounded else []))
 

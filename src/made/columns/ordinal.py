@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from made.columns.base import Column
@@ -85,6 +86,12 @@ class Ordinal(Column):
         if missing:
             raise ValueError("'missing' should be false where the column is ordinal.")
         return cls(tuple(map(float, values)), read_settings(settings, {})["step"], other)
+
+    def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        return self.beside.code_on_grid(numbers) if self.share else None
+
+    def numbers_of(self, codes: Tensor) -> Tensor:
+        return self.beside.value(codes)
 
     def valid(self, values: Tensor) -> Tensor:
         return values.isfinite() if self.share else self.beside.listed(values)

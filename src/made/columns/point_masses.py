@@ -107,9 +107,9 @@ class PointMasses(Column):
         object.__setattr__(together, "points", points)
         return together
 
-    def describe(self, show: Callable[[float], str]) -> str:
+    def describe(self, show: Callable[[float], str], unit: str = "") -> str:
         finite = [point for point in self.points if point < math.inf]
-        parts = [self.rest.describe(show)] + (["often " + " or ".join(map(show, finite))] if finite else [])
+        parts = [self.rest.describe(show, unit)] + (["often " + " or ".join(map(show, finite))] if finite else [])
         return ", ".join(parts + ["or missing"] * (math.inf in self.points))
 
     def to_json(self) -> dict[str, Any]:

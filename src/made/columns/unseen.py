@@ -74,6 +74,10 @@ class Unseen:
         codes = np.where(values > listed[-1], above, np.where(values < listed[0], below, inside))
         return np.where(np.isfinite(values), np.clip(codes, -1e15, 1e15), np.nan)
 
+    def code_on_grid(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The codes of numbers that are first rounded to the step, if there is one. Shapes: (...) to (...)."""
+        return self.code(np.rint(values / self.step) * self.step if self.step else values)
+
     def value(self, codes: Tensor) -> Tensor:
         """The inverse of :meth:`code`, in double precision. Shapes: (...) to (...)."""
         listed = torch.tensor(self.values, dtype=torch.float64, device=codes.device)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from made.display import visible
-from made.tables.facts import KINDS
 from made.tables.schema import Schema
 from made.training.state import Epoch
 
@@ -21,8 +20,6 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
     """The text, in Markdown."""
     parameters, scores, data = config["parameters"], config["scores"], config["data"]
     fields = schema.fields
-    kinds = {kind: sum(field.kind == kind for field in fields) for kind in KINDS}
-    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
     lines = [
         "# A model of `made`",
         "",
@@ -31,7 +28,7 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
         "",
         "## Data",
         "",
-        f"{data['rows']} rows to train on, {data['valid_rows']} to choose by; {len(fields)} columns: {counted}.",
+        f"{data['rows']} rows to train on, {data['valid_rows']} to choose by; {len(fields)} columns: {schema.kinds()}.",
         "",
         "| column | kind | values |",
         "|---|---|---|",

@@ -269,10 +269,10 @@ class Model:
             raise ValueError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
         d = self.target(target)
         field = self.schema.fields[d]
-        if field.kind not in ("ordinal", "numeric"):
+        if not field.column.quantitative:
             raise QuestionError(f"column {field.name!r} has no order, and so no quantiles: ask for predict_proba.")
         found = self.forecast(X, d, quantiles)
-        if field.kind == "numeric":
+        if not field.listed:
             return found.quantiles
         below = found.probabilities.cumsum(axis=1)[:, :-1]
         places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
@@ -287,10 +287,10 @@ class Model:
     def classes(self, target: Any = None) -> NDArray[Any]:
         """See :meth:`made.MADE.classes`."""
         field = self.schema.fields[self.target(target)]
-        if field.kind == "numeric":
+        if not field.listed:
             raise QuestionError(
-                f"column {field.name!r} is numeric and has no list of values: name a 'target' that has one, or fill "
-                "the column by impute(X, strategy='mean')."
+                f"column {field.name!r} is {field.kind} and has no list of values: name a 'target' that has one, or "
+                "fill the column by impute(X, strategy='mean')."
             )
         return np.array(field.labels())
 

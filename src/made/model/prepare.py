@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from made.columns.base import Column
 from made.errors import DataError, ModelError, ParameterError
 from made.hints import argument, hint
 from made.model.config import Config, Data, data_digest, new_config, number_of_segments
@@ -166,6 +167,8 @@ def _container(table: Table) -> str:
 
 
 def _as_json(value: Any) -> Any:
+    if isinstance(value, Column):
+        return {"kind": value.kind} | value.to_json()
     if isinstance(value, Mapping):
         return {str(key): _as_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -88,7 +88,7 @@ class Prediction:
 
     def mean(self) -> Tensor:
         """The expected value; of a kind without one, :meth:`mode`. Shape: (rows)."""
-        if type(self.kind).mean is Column.mean:
+        if not self.kind.quantitative:
             return self.mode()
         return self.kind.average(self.weights.exp(), self.kind.mean(self.units))
 

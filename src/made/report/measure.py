@@ -78,7 +78,7 @@ def _measure(
         notes.append(f"The rows have {UnseenWarning(unseen)}")
     columns, binned = [], []
     for d, field in enumerate(schema.fields):
-        listed = field.column().listed
+        listed = field.listed
         pair = _values(rows, real_codes, d, field), _values(sampled, sampled_codes, d, field)
         dates = any(is_date(each.schema.field(d).type) for each in (rows, sampled)) and not listed
         labels = _labels(field, pair) if listed else None
@@ -108,7 +108,7 @@ def _measure(
 
 def _values(rows: pa.Table, coded: Numbers, d: int, field: Field) -> Numbers:
     """The codes of a column with a list of values, the numbers of any other."""
-    if field.column().listed:
+    if field.listed:
         return field.places(coded[:, d])
     if np.isnan(coded[:, d]).all():
         return coded[:, d]

@@ -99,7 +99,7 @@ def _expected(
     """The probability of each entry, and the most likely value there, given the rest of its row."""
     expected: dict[tuple[int, int], tuple[float | None, Any]] = dict.fromkeys(entries, (None, None))
     fields = model.schema.fields
-    listed = [(i, d) for i, d in entries if fields[d].column().listed]
+    listed = [(i, d) for i, d in entries if fields[d].listed]
     try:
         for d in sorted({d for _, d in listed}):
             chosen = [i for i, column in listed if column == d]

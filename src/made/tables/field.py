@@ -1,9 +1,8 @@
-"""The values of one column of a person's table as the codes that a network takes, and codes as values.
+"""One column of the user's table: what it is, and its values as the codes that a network takes, and back.
 
-A binary column's code is 0 or 1, that of a categorical or ordinal one 0, ..., k - 1, a number stands for itself, and
-NaN is what was not observed. Where what is missing is a value of its own, it has a code, too: one more category, or
-infinity among numbers. So has, unless it is to be an error, a value that training never saw: one more category for all
-of them, or a place beside the codes of listed numbers (:mod:`made.columns.unseen`).
+The code of a value from a list is 0, 1, ...; a number is its own code; NaN is a missing value. Where "missing" is a
+value of its own, it has a code too: one more category, or infinity among numbers. A value that training has not seen is
+one more category, or a code beside those of listed numbers (:mod:`made.columns.unseen`), or refused.
 """
 
 from __future__ import annotations
@@ -11,40 +10,178 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from made.columns.unseen import Unseen
+from made.columns.base import Column
+from made.columns.registry import FIELD_KEYS, find_kind
+from made.columns.settings import is_finite
 from made.errors import DataError
 from made.hints import hint
-from made.tables.dates import DAY, in_text, seconds_in
-from made.tables.facts import OTHER, Facts, Kind
+from made.tables.dates import DAY, Temporal, in_text, objects, seconds_in
 from made.tables.plain import Dtype, Values, is_missing
-from made.tables.storage import ends_of
+from made.tables.storage import ends_of, is_storage
 
-__all__ = ["Field", "Kind", "fitting", "number_in", "typed"]
+__all__ = ["OTHER", "Field", "fitting", "number_in", "typed"]
+
+# The Python types of listed values.
+TYPES: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "bool": (bool,),
+    "int": (int,),
+    "float": (float, int),
+    "date": (float, int),
+    "datetime": (float, int),
+}
+# The label of the category for all text that training has not seen.
+OTHER = "<other>"
 
 
 @dataclass(frozen=True)
-class Field(Facts):
-    """One column: what is known of it, and values to codes and back.
+class Field:
+    """One column: its name, its kind, and what its codes stand for. It may come from a file, so all of it is checked.
+
+    Arguments:
+        name: the name of the column.
+        column: its kind, with all settings.
+        values: the values with the codes 0, 1, ...; empty for kinds without a list.
+        dtype: how values are returned: ``"float"``, ``"int"``, ``"bool"``, ``"text"``, ``"date"`` or ``"datetime"``.
+        missing: whether "missing" is a value of its own; its code comes after those of the values.
+        other: the probability reserved for values that training has not seen; 0: they are refused.
+        storage: the exact type of the values, see :mod:`made.tables.storage`. Default: that of ``dtype``.
 
     Example:
-        >>> field = Field("grade", "categorical", ("low", "mid", "high"), dtype="text")
-        >>> field.column()
-        Categorical(k=3)
+        >>> from made import Categorical
+        >>> field = Field("grade", Categorical(3), ("low", "mid", "high"), dtype="text")
         >>> field.decode(np.array([2.0, np.nan]))
         (array(['high', None], dtype=object), 'text')
     """
+
+    name: str
+    column: Column
+    values: tuple[str | float | int | bool, ...] = ()
+    dtype: Dtype = "float"
+    missing: bool = False
+    other: float = 0.0
+    storage: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise DataError(f"'name' should be text, not {self.name!r}.")
+        for key, sound, allowed in (
+            ("dtype", isinstance(self.dtype, str) and self.dtype in TYPES, f"one of {', '.join(TYPES)}"),
+            ("values", isinstance(self.values, tuple), "a tuple"),
+            ("missing", type(self.missing) is bool, "true or false"),
+            ("other", is_finite(self.other) and 0 <= self.other < 1, "at least 0 and below 1"),
+            ("storage", self.storage is None or is_storage(self.storage), "the name of a type"),
+            ("other", not self.other or OTHER not in self.values, f"0, where one of the values is {OTHER}"),
+        ):
+            if not sound:
+                raise self._wrong(key, allowed)
+        object.__setattr__(self, "other", float(self.other))
+        self._check_values()
+
+    def _check_values(self) -> None:
+        for value in self.values:
+            if type(value) not in TYPES[self.dtype] or value == "" or not (isinstance(value, str) or is_finite(+value)):
+                raise DataError(f"'values' of column {self.name!r} should be of type {self.dtype}, not {value!r}.")
+        if float in TYPES[self.dtype]:
+            object.__setattr__(self, "values", tuple(map(float, self.values)))
+        if len(set(self.values)) != len(self.values):
+            raise self._wrong("values", "different from each other")
+        if self.listed and len(self.values) + self.missing + self.bucket != self.column.codes:
+            raise self._wrong("values", f"{self.column.codes - self.missing - self.bucket}, as the kind has")
+        if not self.listed and self.values:
+            raise self._wrong("values", f"empty where the column is {self.kind}")
+        numbers = not self.listed or self.column.quantitative or (self.other and not self.bucket)
+        if self.dtype in ("text", "bool") and numbers:
+            raise self._wrong("dtype", "that of numbers or dates")
+
+    def _wrong(self, key: str, allowed: str) -> DataError:
+        shown = repr(getattr(self, key))
+        return DataError(f"'{key}' of column {self.name!r} should be {allowed}, not {shown[:200]}.")
+
+    @property
+    def kind(self) -> str:
+        """The name of the column's kind."""
+        return self.column.kind
+
+    @property
+    def listed(self) -> bool:
+        """Whether the column has a list of values."""
+        return self.column.listed
+
+    @property
+    def temporal(self) -> Temporal | None:
+        """Which kind of dates the values are, if any."""
+        return self.dtype if self.dtype == "date" or self.dtype == "datetime" else None
+
+    @property
+    def bucket(self) -> bool:
+        """Whether there is one more category, for all values that training has not seen."""
+        return self.column.cardinality < self.column.codes
+
+    @property
+    def ordered(self) -> bool:
+        """Whether values can be compared by < and >."""
+        return self.dtype not in ("text", "bool") or self.column.ordered
+
+    def labels(self, *, other: bool = False) -> tuple[Any, ...]:
+        """The value of each code, dates as Python objects, None for "missing".
+
+        With ``other``, the category for all values that training has not seen comes last, if there is one.
+        """
+        values: tuple[Any, ...] = self.values
+        if self.temporal:
+            values = tuple(objects(np.array(self.values, dtype=np.float64), self.temporal).tolist())
+        return values + (None,) * self.missing + (OTHER,) * (other and self.bucket)
+
+    def about(self) -> str:
+        """The values, in a few words."""
+        if not self.listed:
+            return self.column.describe(self.shown, " seconds" if self.temporal else "")
+        labels = ["missing" if label is None else str(label) for label in self.labels()]
+        return ", ".join(labels[:8]) + (f", ... ({len(labels)} in all)" if len(labels) > 8 else "")
+
+    def shown(self, value: float) -> str:
+        """A number of this column, for messages."""
+        return f"{value:g}" if self.temporal is None else str(in_text(np.array([value]), self.temporal)[0])
+
+    def to_json(self) -> dict[str, Any]:
+        """The field for config.json: its own keys, and the settings of its kind."""
+        content = {"name": self.name, "kind": self.kind, "values": list(self.values), **self.column.to_json()}
+        content["dtype"] = self.dtype
+        later = {"missing": self.missing, "other": self.other, "storage": self.storage}
+        return content | {key: value for key, value in later.items() if value}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """The inverse of :meth:`to_json`. Anything else is refused."""
+        if not isinstance(content, dict) or not {"name", "kind", "values", "dtype"} <= content.keys():
+            found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
+            raise DataError(f"A column should have the keys name, kind, values and dtype, not {found[:200]}.")
+        name, kind = content["name"], content["kind"]
+        own = {key: content[key] for key in ("missing", "other", "storage") if key in content}
+        if not isinstance(kind, str) or not isinstance(content["values"], list):
+            raise DataError(f"'kind' of column {name!r} should be text, and 'values' a list.")
+        values, missing, other = tuple(content["values"]), own.get("missing", False), own.get("other", 0.0)
+        settings = {key: value for key, value in content.items() if key not in FIELD_KEYS}
+        try:
+            if type(missing) is not bool or not is_finite(other):
+                raise ValueError("'missing' should be true or false, and 'other' a finite number.")
+            column = find_kind(kind).from_json(settings, values, missing, other)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"column {name!r}: {error}") from None
+        return cls(name, column, values, content["dtype"], **own)
 
     def encode(self, values: Values, dtype: Dtype, label: str) -> NDArray[np.float64]:
         """A plain column as codes. Shapes: (rows,) to (rows,)."""
         hole = is_missing(values)
         values, dtype = self._in_own_terms(values, dtype, label)
-        if self.kind == "numeric":
+        if not self.listed:
             codes = self._on_steps(values.astype(np.float64), label)
             codes[hole] = math.inf if self.missing else np.nan
             return codes
@@ -69,44 +206,45 @@ class Field(Facts):
         if values.dtype == object:
             read = (math.nan if value is None else number_in(value, False) for value in values.tolist())
             numbers = np.array([math.nan if number is None else number for number in read])
-        refused = unseen & (np.isnan(numbers) if self.beside is not None else True)
-        if self.beside is None or refused.any():
+        beside = self.column.codes_of(numbers)
+        refused = unseen & (np.isnan(numbers) if beside is not None else True)
+        if beside is None or refused.any():
             raise self._unseen(values, dtype, int(np.flatnonzero(refused)[0]), label)
-        codes[unseen] = self.beside.code(np.rint(numbers / self.step) * self.step if self.step else numbers)[unseen]
+        codes[unseen] = beside[unseen]
         return codes
 
     def foreign(self, values: Values, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which entries are values that training never saw: not listed, below a bound, or between steps.
+        """Which entries are values that training has not seen: not listed, below the least value, or off the grid.
 
-        Numbers that are not in a list are otherwise no surprise. Shapes: (rows,), (rows,) to (rows,).
+        Other numbers are never foreign to a column without a list. Shapes: (rows,), (rows,) to (rows,).
         """
-        if self.kind != "numeric":
+        if self.listed:
             return np.asarray(~np.isnan(codes) & (self.places(codes) == len(self.labels())))
-        finite = np.isfinite(codes)
-        below = finite & (codes < (-math.inf if self.low is None else self.low))
-        if values.dtype == object or not self.step:
+        finite, step = np.isfinite(codes), self.column.grid[1]
+        below = finite & (codes < self.column.support[0])
+        if values.dtype == object or not step:
             return np.asarray(below)
-        return np.asarray(below | (finite & (np.abs(codes - values) > 1e-6 * (self.step + np.abs(codes)))))
+        return np.asarray(below | (finite & (np.abs(codes - values) > 1e-6 * (step + np.abs(codes)))))
 
     def places(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The codes of a column with a list of values, with one more for all that is not listed; NaN stays NaN."""
+        """The codes of listed values, and one more for all others; NaN stays NaN."""
         most = len(self.labels())
         listed = np.isnan(codes) | ((codes >= 0) & (codes < most) & (codes == np.floor(codes)))
         return np.where(listed, codes, most)
 
     def decode(self, codes: NDArray[np.float64], dtype: Dtype = "none") -> tuple[Values, Dtype]:
-        """Codes as a plain column, and its family: ``dtype`` if the values can be of that, otherwise the field's own.
+        """Codes as a plain column, and its dtype: the one asked for, if the values allow it, otherwise the field's.
 
         Shapes: (rows,) to (rows,).
         """
         hole = np.isnan(codes)
-        if self.kind == "numeric":
+        if not self.listed:
             values: Values = np.where(np.isinf(codes), np.nan, np.rint(codes) if self.dtype == "int" else codes)
             return self._given_back(self._held(values), dtype)
-        if self.kind == "ordinal" or self.beside is not None:
-            # A mean is no listed value, and neither is what training never saw.
-            found = Unseen(tuple(map(float, self.values)), self.step).value(torch.from_numpy(codes)).numpy()
-            return self._given_back(self._held(np.rint(found) if self.dtype == "int" else found), dtype)
+        found = self.column.numbers_of(torch.from_numpy(codes))
+        if found is not None:  # a mean, or a value that training has not seen, is not listed
+            numbers = found.numpy()
+            return self._given_back(self._held(np.rint(numbers) if self.dtype == "int" else numbers), dtype)
         categories, family = self._categories(dtype)
         places = np.where(hole, 0, codes).astype(np.intp)
         wrong = ~hole & ((places != codes) | (places < 0) | (places >= len(categories)))
@@ -118,12 +256,12 @@ class Field(Facts):
         return values if family == "text" else self._held(values), family
 
     def _held(self, values: Values) -> Values:
-        """A number beyond what the column's own type holds cannot be of that column: it is the nearest that can."""
+        """Numbers clipped to the range of the column's storage type."""
         ends = ends_of(self.storage)
         return values if ends is None else values.clip(*ends)
 
     def _in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
-        """Dates that are written as text are dates, or the other way round, as this column has them."""
+        """Text as dates or numbers, or dates as text, whichever this column has."""
         seen = np.flatnonzero(~is_missing(values)).tolist()
         temporal = dtype in ("date", "datetime")
         if not seen or (temporal and self.temporal):
@@ -143,7 +281,7 @@ class Field(Facts):
                     return found, self.dtype
         elif temporal:
             row = seen[0]
-        elif self.kind in ("ordinal", "numeric") and dtype == "text":
+        elif self.column.quantitative and dtype == "text":
             read = {text: number_in(text, False) for text in dict.fromkeys(values[seen].tolist())}
             row = next((row for row in seen if read[values[row]] is None), None)
             if row is None:
@@ -161,7 +299,7 @@ class Field(Facts):
         return values, dtype
 
     def _given_back(self, values: Values, dtype: Dtype) -> tuple[Values, Dtype]:
-        """Numbers, and the family asked for if they are of it, or text if they are dates."""
+        """Numbers, with the dtype asked for, if they allow it; or dates as text."""
         if self.temporal is None:
             return values, fitting(values[~np.isnan(values)], dtype, self.dtype)
         if dtype == "text":
@@ -169,7 +307,7 @@ class Field(Facts):
         return values, "datetime" if dtype == "datetime" else self.dtype
 
     def _categories(self, dtype: Dtype) -> tuple[Values, Dtype]:
-        """What the codes stand for, in order, as a plain column of family ``dtype`` if it can be."""
+        """The value of each code, with the dtype asked for, if they allow it."""
         values, family = self._known(dtype)
         nothing = None if family == "text" else np.nan
         more = [nothing] * self.missing + [OTHER if family == "text" else nothing] * self.bucket
@@ -194,7 +332,7 @@ class Field(Facts):
         found: dict[float, float] = {}
         for code, value in enumerate(self.values):
             number = float(value) if not isinstance(value, str) else number_in(value, is_bool)
-            # '1' and '01' are both 1, which then means the one that is written in the shortest way
+            # '1' and '01' both read as 1: the shortest spelling wins.
             if number is not None and (number not in found or _text(number) == value):
                 found[number] = code
         keys = np.array(sorted(found), dtype=np.float64)
@@ -213,23 +351,24 @@ class Field(Facts):
         return float(self.values.index(number)) if number in self.values else -1.0
 
     def _on_steps(self, values: Values, label: str) -> NDArray[np.float64]:
-        """Numbers, each the nearest step; one that is none, or is below the least, may be refused. NaN is neither."""
-        steps = (values - self.origin) / self.step if self.step else np.zeros(len(values))
+        """Numbers rounded to the grid; unless ``other``, those off the grid or below the least value are refused."""
+        (origin, step), least = self.column.grid, self.column.support[0]
+        steps = (values - origin) / step if step else np.zeros(len(values))
         off = np.abs(steps - np.rint(steps)) >= 1e-6 * (1 + np.abs(steps))
-        below = np.zeros(len(values), dtype=np.bool_) if self.low is None else values < self.low
         if self.other:
-            return np.where(off, self.origin + np.rint(steps) * self.step, values)
+            return np.where(off, origin + np.rint(steps) * step, values)
+        below = values < least
         if not (off | below).any():
             return values
         row = int(np.flatnonzero(off | below)[0])
         if below[row]:
             raise DataError(
-                f"{label}: {self.shown(values[row])} is below {self.low:g}, as no value was that the model "
-                f"was fitted on: give NaN for 'not observed', or fit with {hint(columns={self.name: 'real'})}.",
+                f"{label}: {self.shown(values[row])} is below {least + step / 2:g}, the least value of the column: "
+                f"give NaN for 'not observed', or fit with {hint(columns={self.name: 'real'})}.",
                 row=row,
                 column=self.name,
             )
-        steps_of = "whole days" if self.temporal and self.step == DAY else f"steps of {self.step:g}"
+        steps_of = "whole days" if self.temporal and step == DAY else f"steps of {step:g}"
         raise DataError(
             f"{label}: {self.shown(values[row])} is not among the values in {steps_of} that the model was "
             "fitted on: round it, or give NaN for 'not observed'.",

@@ -1,39 +1,45 @@
-"""Inference of a column's kind from its values."""
+"""Infer the kind of a column from its values."""
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from made.columns.logistic import FAR_SHARE
+from made.columns.base import Column
+from made.columns.discrete import Binary, Categorical
+from made.columns.logistic import FAR_SHARE, Numeric
+from made.columns.ordinal import Ordinal
+from made.columns.point_masses import PointMasses
+from made.columns.registry import find_kind
 from made.columns.transform import choose_curve
-from made.errors import DataError, ParameterError
+from made.columns.unseen import Unseen
+from made.errors import DataError, ModelError, ParameterError
 from made.hints import hint
 from made.tables.dates import STEPS, seconds_in
-from made.tables.facts import OTHER, Kind
-from made.tables.field import Field, fitting, number_in, typed
+from made.tables.field import OTHER, Field, fitting, number_in, typed
 from made.tables.plain import Dtype, Values, is_missing, plain
 from made.tables.table import Table
 
 __all__ = ["CHOICES", "infer"]
 
-CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', or a list of values"
+BUILT_IN = ("auto", "binary", "categorical", "ordinal", "numeric", "real")
+CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', a list of values, or a made.Column"
 MOST_CATEGORIES = 1000
 MOST_STEPS = 1_000_000
-# As few distinct texts as this are never taken for identifiers.
+# Up to so many values may all be different without being identifiers.
 FEW = 20
-# The most point masses of a numeric column, and the least number of other distinct values.
-MOST_SPIKES, LEAST_REST = 32, 10
-# The least share of rows at a point mass, and the least ratio to its neighbours: among steps, where every value has a
-# probability, and among real numbers.
+# The most point masses of a column of numbers, and the least number of other values.
+MOST_POINTS, LEAST_REST = 32, 10
+# The least share of rows of a point mass, and how many times as many rows it has as its neighbours: among steps, where
+# all values have a probability, and among real numbers.
 OF_STEPS, OF_REALS = (0.005, 3.0), (0.02, 10.0)
-# The probability of all unseen numbers together, in an ordinal and in a binary column.
+# The probability of all numbers together that training has not seen, beside a list of several, and of two.
 UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9
 KEY = re.compile(
     r"(?i:(^|[_\W])(id|key|uuid|guid|index|row|rownames?|nr|no|number)$)|[a-z](ID|Id|Key|Index|Nr|No|Number)$"
@@ -46,8 +52,7 @@ def infer(
     """The field of column ``d``, of a given kind or ``"auto"``; see :meth:`made.tables.schema.Schema.infer`."""
     values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
     listed = not isinstance(kind, str) and isinstance(kind, (Sequence, np.ndarray))
-    if not listed and kind not in ("auto", "binary", "categorical", "ordinal", "numeric", "real"):
-        raise ParameterError(f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}.", argument="columns")
+    own = None if listed or (isinstance(kind, str) and kind in BUILT_IN) else _plugin(kind, label)
     hole = is_missing(values)
     seen, missing = values[~hole], missing and bool(hole.any())
     if not len(seen):
@@ -55,6 +60,8 @@ def infer(
             f"{label} has no observed value, so nothing can be learned about it: leave it out, "
             f"{hint(columns={name: 'drop'})}."
         )
+    if own is not None:
+        return _of_plugin(name, own, seen, dtype, label, missing)
     declared = table.declared[d]
     if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
         return _listed(name, kind if listed else declared, dtype, label, missing, _reserved(table, unseen))
@@ -77,8 +84,10 @@ def infer(
             raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind}: convert it to numbers.")
         dtype = "int" if dtype == "bool" else dtype
         if kind != "ordinal":
-            field = _numeric(name, seen, dtype, missing, plainly=kind == "real")
-            return replace(field, other=FAR_SHARE) if unseen == "other" else field
+            other = FAR_SHARE if unseen == "other" else 0.0
+            dtype = "float" if dtype == "none" else dtype
+            column = _numeric(seen, dtype, missing, plainly=kind == "real")
+            return Field(name, column, dtype=dtype, missing=missing, other=other)
         if not missing and len(distinct) <= MOST_CATEGORIES:
             return _ordinal(name, distinct, dtype, unseen)
     if kind == "binary" and len(distinct) != 2:
@@ -87,12 +96,42 @@ def infer(
             f"{hint(columns={name: 'categorical'})}."
         )
     if kind == "binary" and dtype not in ("text", "bool") and not missing:
-        return _ordinal(name, distinct, dtype, unseen, "binary")
+        return _ordinal(name, distinct, dtype, unseen, binary=True)
     return _categorical(name, seen, distinct, dtype, label, missing, _reserved(table, unseen))
 
 
+def _plugin(kind: Any, label: str) -> Column:
+    """A kind that is not inferred: an instance, the name of a registered class, or the settings of a saved one."""
+    if isinstance(kind, Column):
+        return kind
+    settings = dict(kind) if isinstance(kind, Mapping) else {"kind": kind}
+    try:
+        return find_kind(str(settings.pop("kind", None))).from_json(settings)
+    except (ModelError, TypeError, ValueError) as error:
+        raise ParameterError(
+            f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}. ({error})", argument="columns"
+        ) from None
+
+
+def _of_plugin(name: str, kind: Column, seen: Values, dtype: Dtype, label: str, missing: bool) -> Field:
+    if missing:
+        raise ParameterError(
+            f"{label}: the kind {kind.kind!r} has no category for missing values: choose 'unobserved'.",
+            argument="missing",
+        )
+    if dtype == "text" and not kind.listed:
+        raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind.kind}: convert it to numbers.")
+    if not kind.listed:
+        dtype = "int" if dtype == "bool" else "float" if dtype == "none" else dtype
+        return Field(name, kind.fitted(seen.astype(np.float64)), dtype=dtype)
+    values = typed(_distinct(seen, dtype, "categorical"), dtype)
+    if len(values) != kind.codes:
+        raise DataError(f"{label} has {len(values)} distinct values, but its kind {kind!r} has {kind.codes}.")
+    return Field(name, kind, values, dtype=dtype)
+
+
 def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
-    """The distinct values in order; both truth values even if only one occurs."""
+    """The distinct values, in order; both truth values, if there are any."""
     if dtype == "text":
         return np.array(sorted(set(seen.tolist())), dtype=object)
     distinct: Values = np.unique(seen)
@@ -104,18 +143,21 @@ def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
 
 
 def _reserved(table: Table, unseen: str) -> float:
-    """The least probability of unseen text: a tenth of what the rule of succession gives.
+    """The probability reserved for unseen text: a tenth of what the rule of succession gives.
 
-    Most columns have no other values. Where some occur only once, the probability of others is learned from these.
+    Most columns have no further values, and where some are seen only once, the share of others is learned from these.
     """
     return 0.1 / (table.rows + 2) if unseen == "other" else 0.0
 
 
-def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, kind: Kind = "ordinal") -> Field:
-    """A few numbers, each with its own probability, and a very small one for all others."""
+def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, *, binary: bool = False) -> Field:
+    """A few distinct numbers: each has its own probability, and any other number a very small one."""
     other = 0.0 if unseen == "error" else UNSEEN_FLAG if len(distinct) == 2 else UNSEEN_NUMBER
     step = _step(distinct, (), STEPS if dtype in ("date", "datetime") else (1.0,)) if other else 0.0
-    return Field(name, kind, typed(distinct, dtype), step=step, dtype=dtype, other=other)
+    numbers = tuple(map(float, distinct.tolist()))
+    flag = Binary(signed=True, unseen=Unseen(numbers, step, other) if other else None)
+    column = flag if binary else Ordinal(numbers, step, other)
+    return Field(name, column, typed(distinct, dtype), dtype=dtype, other=other)
 
 
 def _categorical(
@@ -137,12 +179,18 @@ def _categorical(
             f"{label} has {len(distinct)} distinct values, more than {MOST_CATEGORIES}; {remedy}, or leave it out, "
             f"{hint(columns={name: 'drop'})}."
         )
-    kind = "categorical" if missing or reserved else _kind_of_categories(len(distinct))
-    return Field(name, kind, typed(distinct, dtype), dtype=dtype, missing=missing, other=reserved)
+    return _field_of_list(name, typed(distinct, dtype), dtype, missing, reserved)
+
+
+def _field_of_list(name: str, values: tuple[Any, ...], dtype: Dtype, missing: bool, reserved: float) -> Field:
+    column: Column = Categorical(len(values) + missing + (reserved > 0), reserved=reserved)
+    if not missing and not reserved and _kind_of_categories(len(values)) == "binary":
+        column = Binary(signed=True)
+    return Field(name, column, values, dtype=dtype, missing=missing, other=reserved)
 
 
 def _frequent(seen: Values, distinct: Values) -> Values:
-    """The values that occur more than once, up to the limit; all values if there is none."""
+    """The values that are seen more than once, up to the limit; all of them, if there are none."""
     counts = Counter(seen.tolist())
     del counts[OTHER]
     kept = {value for value, count in counts.most_common(MOST_CATEGORIES - 2) if count > 1}
@@ -150,7 +198,7 @@ def _frequent(seen: Values, distinct: Values) -> Values:
 
 
 def _listed(name: str, values: Any, dtype: Dtype, label: str, missing: bool, reserved: float) -> Field:
-    """A column whose values are given, in order."""
+    """A column with a given list of values."""
     column = np.empty(len(values), dtype=object)
     column[:] = list(values)
     given, family = plain(column, f"the list for {label}")
@@ -161,15 +209,14 @@ def _listed(name: str, values: Any, dtype: Dtype, label: str, missing: bool, res
     if "text" not in (family, dtype):
         family = fitting(given, dtype, family)
     reserved = reserved if family == "text" else 0.0
-    kind = "categorical" if missing or reserved else _kind_of_categories(len(given))
-    return Field(name, kind, typed(given, family), dtype=family, missing=missing, other=reserved)
+    return _field_of_list(name, typed(given, family), family, missing, reserved)
 
 
-def _kind_of_categories(distinct: int) -> Kind:
+def _kind_of_categories(distinct: int) -> str:
     return "binary" if distinct == 2 else "categorical"
 
 
-def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> Kind:
+def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> str:
     whole, count = bool((distinct == np.floor(distinct)).all()), len(distinct)
     if count == 2:
         return "binary" if whole or rows >= 20 else "numeric"
@@ -179,7 +226,7 @@ def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> Kind:
 
 
 def _refuse_names(seen: Values, name: str, label: str) -> None:
-    """Refuse text that is nearly always different, from which nothing can be learned."""
+    """Refuse text that hardly ever repeats, from which nothing can be learned."""
     distinct = set(seen.tolist())
     if len(distinct) <= FEW or len(distinct) <= 0.9 * len(seen):
         return
@@ -192,7 +239,7 @@ def _refuse_names(seen: Values, name: str, label: str) -> None:
 
 
 def _refuse_keys(seen: Values, name: str, label: str) -> None:
-    """Refuse distinct whole numbers that count the rows, or whose column is named like a key."""
+    """Refuse distinct integers that count the rows, or whose column is named like a key."""
     if len(seen) <= FEW or not (seen == np.floor(seen)).all() or len(np.unique(seen)) < len(seen):
         return
     low, high = float(seen.min()), float(seen.max())
@@ -208,46 +255,35 @@ def _identifier(found: str, name: str, other: str) -> DataError:
     )
 
 
-def _numeric(name: str, seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Field:
-    """A numeric column: point masses, step, least value, scale, location; if ``plainly``, only the last two."""
+def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Column:
+    """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardisation."""
     temporal, step = dtype in ("date", "datetime"), 0.0
-    spikes: tuple[float, ...] = ()
+    points: tuple[float, ...] = ()
     if not plainly:
-        spikes = _spikes(seen, *OF_STEPS)
-        step = _step(seen, spikes, STEPS if temporal else (1.0,))
-        spikes = spikes if step else _spikes(seen, *OF_REALS)
-    rest = seen[~np.isin(seen, spikes)]
-    low = 0.0 if not plainly and not temporal and seen.min() >= 0 else None
+        points = _points(seen, *OF_STEPS)
+        step = _step(seen, points, STEPS if temporal else (1.0,))
+        points = points if step else _points(seen, *OF_REALS)
+    rest = seen[~np.isin(seen, points)]
+    low = 0.0 if not plainly and not temporal and seen.min() >= 0 else -math.inf
     curve = center = 0.0
     if not plainly and not temporal:
-        center = 0.0 if low is not None else float(np.median(rest))
+        center = 0.0 if low == 0 else float(np.median(rest))
         center = float(round(center)) if step else center
         curve = choose_curve(rest, center)
     location, scale = _location_and_scale(np.arcsinh((rest - center) / curve) if curve else rest)
     if step and not curve:
         location = round(location / step) * step
-    return Field(
-        name,
-        "numeric",
-        (),
-        location,
-        scale,
-        step,
-        "float" if dtype == "none" else dtype,
-        curve=curve,
-        center=center if curve else 0.0,
-        low=low,
-        spikes=spikes,
-        missing=missing,
-    )
+    column = Numeric(location, scale, step, curve=curve, center=center if curve else 0.0, low=low)
+    points += (math.inf,) * missing
+    return PointMasses(column, points) if points else column
 
 
-def _step(seen: Values, spikes: Sequence[float], candidates: Sequence[float]) -> float:
-    """The first candidate of which all values are multiples, if they span few enough steps; otherwise 0."""
-    rest = seen[~np.isin(seen, spikes)]
+def _step(seen: Values, points: Sequence[float], candidates: Sequence[float]) -> float:
+    """The step of the values, if it is one of the candidates and they do not range over too many steps; else 0."""
+    rest = seen[~np.isin(seen, points)]
     with np.errstate(over="ignore"):
         size, extent = float(np.abs(seen).max()), float(rest.max() - rest.min())
-    if candidates is STEPS:  # a placeholder such as 9999-12-31 says nothing about the range of others
+    if candidates is STEPS:  # ignore dates such as 9999-12-31
         first, third = np.quantile(rest, [0.25, 0.75]).tolist()
         extent = min(extent, 20 * (third - first))
     for step in candidates:
@@ -256,16 +292,16 @@ def _step(seen: Values, spikes: Sequence[float], candidates: Sequence[float]) ->
     return 0.0
 
 
-def _spikes(seen: Values, least_share: float, stands_out: float) -> tuple[float, ...]:
-    """The point masses: values that occur far more often than their neighbours."""
+def _points(seen: Values, least_share: float, stands_out: float) -> tuple[float, ...]:
+    """The point masses: values with far more rows than their neighbours."""
     values, counts = np.unique(seen, return_counts=True)
     if len(values) < LEAST_REST:
         return ()
-    # The mean count of the two values on each side; fewer at the ends.
+    # The mean count of the two values before and the two after, as far as they exist.
     beside = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
     around = np.convolve(counts, beside, mode="same") / np.convolve(np.ones(len(counts)), beside, mode="same")
-    points = (counts >= max(10, least_share * len(seen))) & (counts >= stands_out * around)
-    found = sorted(np.flatnonzero(points).tolist(), key=lambda place: -counts[place])[:MOST_SPIKES]
+    stand_out = (counts >= max(10, least_share * len(seen))) & (counts >= stands_out * around)
+    found = sorted(np.flatnonzero(stand_out).tolist(), key=lambda place: -counts[place])[:MOST_POINTS]
     if len(values) - len(found) < LEAST_REST:
         return ()
     return tuple(sorted(values[found].tolist()))
@@ -278,7 +314,7 @@ def _location_and_scale(values: Values) -> tuple[float, float]:
     unit = np.ldexp(values, -exponent)
     first, median, third = np.quantile(unit, [0.25, 0.5, 0.75])
     spread = 0.0 if low == high else float((third - first) / 1.349 or unit.std())
-    # An outlier may be many scales away, but not so many that float32 loses all digits.
+    # Outliers may be many scales away, but within the precision of float32.
     spread = max(spread, 1e-12 * float(np.abs(unit - median).max()))
     with np.errstate(over="ignore"):
         scale = float(np.ldexp(spread, exponent)) if spread else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from made.columns.group import Columns
+from made.columns.registry import kind_names
 from made.errors import DataError, ParameterError, UnseenWarning
 from made.tables.field import Field
 from made.tables.infer_schema import infer
@@ -75,16 +77,20 @@ class Schema:
 
     def coded(self, *, signed: bool) -> Columns:
         """The column kinds, with binary inputs coded as -1 and +1 (signed) or as 0 and 1."""
-        return Columns([field.column(signed) for field in self.fields], self.names)
+        return Columns([field.column.with_signed_inputs(signed) for field in self.fields], self.names)
 
     def standardized(self, codes: NDArray[np.float64]) -> Schema:
-        """The same columns, with the inputs of binary columns standardised by the shares of ones in these codes."""
-        ones, seen = np.nansum(codes, axis=0) + 1, (~np.isnan(codes)).sum(axis=0) + 2  # as if there were two more rows
+        """The same columns, with the inputs of binary ones standardised by these codes."""
         fields = [
-            replace(field, share=float(share)) if field.kind == "binary" else field
-            for field, share in zip(self.fields, ones / seen, strict=True)
+            replace(field, column=field.column.with_standardized_inputs(codes[:, d]))
+            for d, field in enumerate(self.fields)
         ]
         return Schema(fields, self.named, self.dropped)
+
+    def kinds(self) -> str:
+        """The number of columns of each kind, in words."""
+        counts = Counter(field.kind for field in self.fields)
+        return ", ".join(f"{counts[kind]} {kind}" for kind in kind_names() if counts[kind])
 
     @classmethod
     def infer(

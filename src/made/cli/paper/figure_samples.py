@@ -40,7 +40,6 @@ def samples(
     quiet: QUIET = False,
 ) -> None:
     """Figure 3: samples, each row of them by a mask of its own, beside the training rows that are nearest to them."""
-    from made.columns.discrete import Binary
     from made.io import datasets
     from made.model.model import Model
     from made.paper import figure_samples
@@ -56,7 +55,7 @@ def samples(
     start = time.perf_counter()
     fitted = Model.load(folder)
     network, width = fitted.network, image[0] * image[1]
-    if len(network.columns) != width or not all(isinstance(column, Binary) for column in network.columns):
+    if len(network.columns) != width or any(column.kind != "binary" for column in network.columns):
         raise usage(f"'--model': {folder} is no model of {width} binary columns, such as {data} has; name one of them.")
     rows, family = datasets.load(data), network.connectivities
     if family.masks is not None and len(family.numbers()) < masks:
