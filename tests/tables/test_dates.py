@@ -253,7 +253,7 @@ def test_steps_are_those_of_the_others_where_one_date_is_far() -> None:
         near = np.datetime64("2024-01-01", unit) + (np.arange(99) * 7919) % 50_021
         for far in ("9999-12-31", "1500-12-31"):
             times = np.append(near, np.datetime64(far, unit))[:, None]
-            assert Schema.infer(Table.of(times.astype("M8[s]"))).fields[0].step == step
+            assert numeric(Schema.infer(Table.of(times.astype("M8[s]"))).fields[0]).step == step
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -286,10 +286,10 @@ def test_times_in_steps_or_not() -> None:
     start = pd.Timestamp("2024-03-01")
     for unit, step in (("h", 3600), ("min", 60), ("s", 1), ("us", 0)):
         times = start + pd.to_timedelta((np.arange(99) * 7919) % 50_021, unit=unit)
-        assert Schema.infer(Table.of(pd.DataFrame({"t": times}))).fields[0].step == step
+        assert numeric(Schema.infer(Table.of(pd.DataFrame({"t": times}))).fields[0]).step == step
     # so many seconds that they are real numbers
     times = start + pd.to_timedelta(np.arange(99) * 100_003, unit="s")
-    assert Schema.infer(Table.of(pd.DataFrame({"t": times}))).fields[0].step == 0
+    assert numeric(Schema.infer(Table.of(pd.DataFrame({"t": times}))).fields[0]).step == 0
 
 
 def test_a_few_dates_are_ordinal() -> None:

@@ -40,8 +40,8 @@ def test_a_skewed_amount_has_a_curved_scale_and_a_least_value() -> None:
     bent = np.arcsinh(amounts(500) / numeric(field).curve)
     assert numeric(field).location == pytest.approx(np.median(bent))
     whole = infer(np.rint(amounts(500)))
-    assert (whole.step, whole.low) == (1, 0)
-    assert whole.curve > 0
+    assert (numeric(whole).step, numeric(whole).low) == (1, 0)
+    assert numeric(whole).curve > 0
     # the unit makes no difference
     assert numeric(infer(amounts(500) * 100)).curve == pytest.approx(100 * numeric(field).curve)
 
@@ -68,7 +68,7 @@ def test_heavy_tails_on_both_sides_are_curved_about_the_middle() -> None:
     assert numeric(field).low == -math.inf
     assert numeric(field).curve > 0
     assert numeric(field).center == pytest.approx(np.median(profits))
-    assert infer(np.rint(profits)).center == round(np.median(np.rint(profits)))
+    assert numeric(infer(np.rint(profits))).center == round(np.median(np.rint(profits)))
 
 
 def test_points_stand_out() -> None:

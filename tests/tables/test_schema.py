@@ -79,13 +79,13 @@ def test_location_and_scale_and_step() -> None:
     field = infer([1, 2, 3, 4])
     assert (numeric(field).location, numeric(field).step, field.dtype) == (2.0, 1.0, "int")  # the median is 2.5
     assert numeric(infer([0, 5, 1_000_000])).step == 1.0
-    assert infer([0, 5, 1_000_001]).step == 0.0
-    assert infer([2.0**60, 2.0**60 + 4096, 2.0**60 + 8192]).step == 0.0
+    assert numeric(infer([0, 5, 1_000_001])).step == 0.0
+    assert numeric(infer([2.0**60, 2.0**60 + 4096, 2.0**60 + 8192])).step == 0.0
     # half of the values are the median: the standard deviation steps in
     values = [5.0] * 20 + [0.5, 4.5, 9.25]
-    assert infer(values, "numeric").scale == pytest.approx(np.std(values), rel=1e-12)
-    assert infer([2.5, 2.5], "numeric").scale == 1.0
-    assert infer([0, 0], "numeric").scale == 1.0
+    assert numeric(infer(values, "numeric")).scale == pytest.approx(np.std(values), rel=1e-12)
+    assert numeric(infer([2.5, 2.5], "numeric")).scale == 1.0
+    assert numeric(infer([0, 0], "numeric")).scale == 1.0
 
 
 @pytest.mark.parametrize("unit", [1e308, 1e300, 1e-300, 1e-310, 5e-324])
