@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Self
 
 __all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "ParameterError", "QuestionError"]
-__all__ += ["UnseenWarning"]
+__all__ += ["UnseenWarning", "is_out_of_memory"]
 
 
 class MadeError(ValueError):
@@ -83,3 +83,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, signal: int = 2) -> None:
         super().__init__(message)
         self.signal = signal
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory could not be allocated; by the text of torch's errors, which have no class of their own."""
+    text = str(error) if isinstance(error, RuntimeError) else ""
+    return isinstance(error, MemoryError) or "allocate" in text or "memory" in text

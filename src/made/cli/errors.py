@@ -17,7 +17,7 @@ import typer
 from made.cli.printing import note
 from made.cli.signals import WORDS, print_stopped, signal_of
 from made.display import shortened
-from made.errors import DataError, Diverged, ModelError, ParameterError, QuestionError, UnseenWarning
+from made.errors import DataError, Diverged, ModelError, ParameterError, QuestionError, UnseenWarning, is_out_of_memory
 from made.hints import for_command_line
 
 __all__ = ["EXIT_CODES", "command", "fail", "report", "usage"]
@@ -121,12 +121,7 @@ def _exit_code(error: BaseException) -> int:
     # Errors of libraries are known by the name of their module, which spares the imports.
     if type(error).__module__.partition(".")[0] in ("pyarrow", "zipfile", "csv", "_csv", "tomllib"):
         return 3
-    return 3 if _is_out_of_memory(error) else 1
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    # torch has no exception of its own for memory that the system does not give.
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate" in str(error))
+    return 3 if is_out_of_memory(error) else 1
 
 
 def _sentence(error: BaseException, code: int) -> str:
@@ -146,7 +141,7 @@ def _sentence(error: BaseException, code: int) -> str:
         return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}."
     if isinstance(error, RecursionError):
         return "this is nested too deeply to be read."
-    if _is_out_of_memory(error):
+    if is_out_of_memory(error):
         return f"there is not enough memory: use fewer rows at a time, or a smaller network ({first or 'no details'})."
     if isinstance(error, OverflowError):
         return f"a number is too large: {first}."

@@ -25,7 +25,7 @@ import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from made.errors import DataError, Diverged
+from made.errors import DataError, Diverged, is_out_of_memory
 from made.estimator import MADE
 from made.parameters import PARAMETERS, defaults
 from made.training.state import Epoch
@@ -218,7 +218,7 @@ def _run_trial(job: Job, study: optuna.Study, number: int) -> int:
         raise  # every other trial would refuse these rows, too
     except (Diverged, ValueError, MemoryError, RuntimeError) as error:
         # Each value alone was validated before: this is a combination that the estimator refuses.
-        if isinstance(error, RuntimeError) and "memory" not in str(error):
+        if isinstance(error, RuntimeError) and not is_out_of_memory(error):
             raise
         reason = str(error) or "there is not enough memory."
     for key, value in (("epochs", epochs), ("seconds", round(time.perf_counter() - begin, 3)), ("reason", reason)):
