@@ -21,6 +21,10 @@ from systems import ROWS, Coins, Fails, Guess, Interrupted, named
 
 @pytest.fixture
 def registry(monkeypatch, tmp_path):
+    return prepared(monkeypatch, tmp_path)
+
+
+def prepared(monkeypatch, tmp_path):
     """Fakes in place of the systems, in a folder with a person's files."""
     fakes = {
         "coins": System("independent <coins>", lambda seed: Coins()),
@@ -57,49 +61,81 @@ def test_help_needs_no_torch_and_names_every_system() -> None:
     assert ", ".join(SYSTEMS) in " ".join(result.stdout.split())
 
 
-def test_a_persons_table_of_yes_and_no_is_compared(registry) -> None:
-    result = run("mine.csv", "--models", "guess, coins")
-    assert "coded as 0 and 1, in sorted order: column 0 ('smoker'): no and yes" in result.stderr
-    assert "of the 60 rows of mine.csv, 6 to choose by" in result.stderr
-    assert "6 to be asked about" in result.stderr
-    assert "with seed 0" in result.stderr
-    assert re.search(r"coins: NLL \d.\d+ ± \d.\d+, exact; trained for", result.stderr)
-    assert "estimate (s.e. 0.02)" in result.stdout
-    assert re.search(r"≈ \d\.\d+ ± \d\.\d+", result.stdout)
-    assert "≈ an estimate" in result.stdout
-    assert "Best: coins" in result.stdout
-    assert "Not told apart from the best" in result.stdout
-    assert "Overlapping 95 % intervals: coins with guess." in result.stdout
-    assert "only 6 test rows" in result.stdout
-    text = (registry / "compare-mine.html").read_text()
-    assert "independent &lt;coins&gt;" in text
-    assert "column 0 (&#39;smoker&#39;): no and yes" in text
-    run("mine.csv", "--models", "coins", "--quiet")  # a page of its own is replaced
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """The output of a comparison, and its page."""
+    with pytest.MonkeyPatch.context() as patch:
+        home = prepared(patch, tmp_path_factory.mktemp("compared"))
+        return run("mine.csv", "--models", "guess, coins"), (home / "compare-mine.html").read_text()
+
+
+def test_notes_say_how_rows_were_coded_and_split(compared) -> None:
+    notes = compared[0].stderr
+    assert "coded as 0 and 1, in sorted order: column 0 ('smoker'): no and yes" in notes
+    assert re.search("of the 60 rows of mine.csv, 6 .* and 6 .* with seed 0", notes)
+
+
+def test_each_model_is_reported_as_soon_as_it_is_done(compared) -> None:
+    assert re.search(r"coins: NLL \d.\d+ ± \d.\d+, exact; trained for", compared[0].stderr)
+
+
+def test_the_table_marks_an_estimate(compared) -> None:
+    table = compared[0].stdout
+    assert re.search(r"≈ \d\.\d+ ± \d\.\d+ +estimate", table)
+    assert "(s.e. 0.02)" in table
+    assert "≈ an estimate" in table
+
+
+def test_the_conclusions_are_printed(compared) -> None:
+    conclusions = compared[0].stdout
+    assert "Best: coins" in conclusions
+    assert "Not told apart from the best" in conclusions
+    assert "Overlapping 95 % intervals: coins with guess." in conclusions
+    assert "only 6 test rows" in conclusions
+
+
+def test_the_page_has_names_and_notes_escaped(compared) -> None:
+    assert "independent &lt;coins&gt;" in compared[1]
+    assert "column 0 (&#39;smoker&#39;): no and yes" in compared[1]
+
+
+def test_a_page_of_the_command_is_replaced(registry) -> None:
+    for models in ("guess,coins", "coins"):
+        run("mine.csv", "--models", models, "--quiet")
     assert "guess" not in (registry / "compare-mine.html").read_text()
 
 
-def test_json_is_all_there_is(registry) -> None:
-    result = run("mine.csv", "--json", "--out", "pages", "--seed", 1, "--budget", 2)
-    facts = json.loads(result.stdout)
-    assert [each["name"] for each in facts["models"]] == ["coins", "guess", "fails"]
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory):
+    """What ``--json`` prints."""
+    with pytest.MonkeyPatch.context() as patch:
+        home = prepared(patch, tmp_path_factory.mktemp("facts"))
+        result = run("mine.csv", "--json", "--out", "pages", "--seed", 1, "--budget", 2)
+        assert (home / "pages" / "compare.html").exists()
+        assert "trained for" not in result.stderr
+        return json.loads(result.stdout)
+
+
+def test_json_has_every_model(facts) -> None:
     coins, guess, fails = facts["models"]
-    assert (coins["kind"], coins["standard_error"], coins["direction"]) == ("exact", 0, None)
-    assert (guess["kind"], guess["standard_error"]) == ("estimate", 0.02)
-    assert fails["nll"] is None
-    assert fails["error"] == "RuntimeError: the dog ate it"
+    assert (coins["name"], coins["kind"], coins["standard_error"], coins["direction"]) == ("coins", "exact", 0, None)
+    assert (guess["name"], guess["kind"], guess["standard_error"]) == ("guess", "estimate", 0.02)
+    assert (fails["name"], fails["nll"], fails["error"]) == ("fails", None, "RuntimeError: the dog ate it")
     assert coins.keys() >= {"nll", "ci95", "seconds", "rows_per_second", "samples_per_second", "parameters", "stopped"}
-    assert facts["best"] == "coins"
-    assert facts["finished"] is True
-    assert facts["overlaps"] == [["coins", "guess"]]
+
+
+def test_json_has_the_conclusions(facts) -> None:
+    assert (facts["best"], facts["finished"], facts["overlaps"]) == ("coins", True, [["coins", "guess"]])
     (difference,) = facts["differences"]
     assert difference["nll"] == pytest.approx(0.01)
     assert difference["ci95"] == pytest.approx(1.96 * 0.02)
     assert difference["verdict"] == "not told apart"
+
+
+def test_json_has_the_setting(facts) -> None:
     assert (facts["columns"], facts["train"], facts["valid"], facts["test"]) == (3, 48, 6, 6)
     assert (facts["seed"], facts["budget"], facts["data"]) == (1, 120, "mine.csv")
     assert facts["page"] == "pages/compare.html"
-    assert (registry / "pages" / "compare.html").exists()
-    assert "trained for" not in result.stderr
 
 
 def test_other_files_bring_their_own_rows(registry) -> None:
