@@ -39,7 +39,7 @@ __all__ = ["Probability", "probability"]
 
 MOST_STATES = 10_000
 SAMPLES = 4096
-OF_NEGATION = ", of the negation, subtracted from 1"
+OF_NEGATION = ", for the negation, subtracted from 1"
 
 
 @dataclass(frozen=True)
