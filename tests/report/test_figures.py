@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from made.columns.bins import Bars, Histogram
 from made.report import figures
-from made.report.column import Bars, Histogram
 
 
 def test_pictures_say_what_they_show() -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from made import Numeric
 from made.report import column, figures
 from made.report.rows import arrow, infinite, numbers
 
@@ -24,7 +25,7 @@ def test_dates_are_shown_as_dates() -> None:
     assert numbers(pa.chunked_array([pa.array([datetime.time(0, 1)])])).tolist() == [60.0]
     assert numbers(pa.chunked_array([pa.nulls(2)])).tolist() == pytest.approx([np.nan] * 2, nan_ok=True)
     values = numbers(days)[[0, 2]]
-    found = column.compare("day", "numeric", values, values, dates=True, random=np.random.default_rng(0))
+    found = column.compare("day", Numeric(0.0, 1.0), values, values, dates=True, random=np.random.default_rng(0))
     drawn = figures.histogram(found.shares, "day", dates=True)
     assert "2020-01-01" in drawn
     assert re.search(r"202[34]-\d\d-\d\d", drawn)

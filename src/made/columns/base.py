@@ -25,6 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from made.columns.bins import Bars, Histogram, bars, histogram
 from made.errors import QuestionError
 
 __all__ = ["MISSING", "Bound", "Column"]
@@ -234,6 +235,18 @@ class Column(ABC):
     def describe(self, show: Callable[[float], str], unit: str = "") -> str:
         """The settings in a few words; ``show`` formats a value of the table, and a difference has the unit."""
         return self.allowed
+
+    def bins(
+        self, real: NDArray[np.float64], sampled: NDArray[np.float64], labels: tuple[Any, ...] | None = None
+    ) -> Histogram | Bars:
+        """What a report draws: the shares of values in rows and in samples, without missing values.
+
+        With ``labels``, values are codes. Default: bars of listed values, otherwise a histogram.
+        """
+        if labels is None:
+            return histogram(real, sampled)
+        rows, draws = (np.bincount(each.astype(np.intp), minlength=len(labels)) for each in (real, sampled))
+        return bars(labels, rows, draws)
 
     def to_json(self) -> dict[str, Any]:
         """The settings of the kind for config.json. Default: the fields of a dataclass."""

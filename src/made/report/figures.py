@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from markupsafe import Markup
 
+from made.columns.bins import Bars, Histogram
 from made.pages.svg import element, picture, ticks
 from made.pages.text import clip, percent, short, signed, width
-from made.report.column import DAY, Bars, ColumnComparison, Histogram
+from made.report.column import DAY, ColumnComparison
 from made.report.dependence import Dependence
 from made.report.report import Training
 

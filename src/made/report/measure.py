@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from made._version import __version__
+from made.columns.bins import common
 from made.errors import UnseenWarning
 from made.model.model import Model
 from made.queries.likelihood import mean_and_interval
@@ -82,7 +83,7 @@ def _measure(
         pair = _values(rows, real_codes, d, field), _values(sampled, sampled_codes, d, field)
         dates = any(is_date(each.schema.field(d).type) for each in (rows, sampled)) and not listed
         labels = _labels(field, pair) if listed else None
-        columns.append(column.compare(field.name, field.kind, *pair, labels=labels, dates=dates, random=random))
+        columns.append(column.compare(field.name, field.column, *pair, labels=labels, dates=dates, random=random))
         binned.append(dependence.binned(*pair, discrete=listed))
     if empty := [each.name for each in columns if each.distance is None]:
         shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
@@ -134,7 +135,7 @@ def _likelihood(model: Model, log_prob: Numbers, missing: NDArray[np.bool_], sam
     sampled_log_prob = model.score_samples(sampled).astype(np.float64)
     nll, half = mean_and_interval(-torch.from_numpy(log_prob))
     sampled_nll, sampled_half = mean_and_interval(-torch.from_numpy(sampled_log_prob))
-    return Likelihood(nll, half, sampled_nll, sampled_half, column.common(log_prob, sampled_log_prob))
+    return Likelihood(nll, half, sampled_nll, sampled_half, common(log_prob, sampled_log_prob))
 
 
 def _training(model: Model) -> Training:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from made.columns.bins import Histogram
 from made.pages.render import render
 from made.pages.text import short
 from made.report import figures
-from made.report.column import ColumnComparison, Histogram
+from made.report.column import ColumnComparison
 from made.report.report import Report
 
 __all__ = ["page"]

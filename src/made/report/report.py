@@ -6,7 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from made.report.column import ColumnComparison, Histogram
+from made.columns.bins import Histogram
+from made.report.column import ColumnComparison
 from made.report.dependence import Dependence
 from made.report.odd import OddRow
 
