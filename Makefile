@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := tests/ask/ tests/baselines/ tests/cli/ tests/columns/ tests/compare/ tests/io/
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
-.PHONY: demo test first rest lint fuzz bench clean
+.PHONY: demo test first rest lint coverage fuzz bench clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -25,6 +25,13 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Branch coverage of src, the commands that tests start included.
+coverage: .venv/installed
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --fail-under=92 --skip-covered --sort=cover
 
 # New examples each time; MADE_FUZZ_SECONDS is for each target.
 fuzz: .venv/installed
