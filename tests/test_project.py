@@ -71,3 +71,18 @@ def test_nothing_unsafe_is_loaded() -> None:
         assert not re.search(
             r"\b(pickle|torch\.load|joblib|eval\(|allow_pickle)", path.read_text().replace(".eval(", "")
         )
+
+
+def test_the_guide_lists_every_file() -> None:
+    listed = set(re.findall(r"\]\(\.\./src/made/([\w/]+\.py)\)", (ROOT / "docs" / "guide.md").read_text()))
+    files = {str(path.relative_to(ROOT / "src" / "made")) for path in (ROOT / "src" / "made").rglob("*.py")}
+    assert {name for name in files if not name.endswith("/__init__.py")} <= listed <= files
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    sizes = {path.name: path.read_text().count("\n") for path in (ROOT / "src").rglob("*.py")}
+    assert not {name: size for name, size in sizes.items() if size > 400}
+
+
+def test_at_most_ten_files_lie_at_the_top() -> None:
+    assert len([path for path in (ROOT / "src" / "made").iterdir() if path.is_file()]) <= 10

@@ -1,4 +1,4 @@
-"""Text of unknown origin, such as names and values of a table, made fit to be shown."""
+"""Text of unknown origin, such as names and values of a table, safe to display."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Remedies in the syntax of the place where they are read: Python, or the command line.
+"""Remedies in error messages, in the syntax of their reader: Python, or the command line.
 
-An error that proposes another parameter is raised deep inside, where nobody knows who will read it. The command line
-says so once, and every hint is then an option of `made fit`.
+An error that suggests another parameter is raised far from the interface. Inside :func:`for_command_line`, each hint is
+written as an option of `made fit`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _command_line: ContextVar[bool] = ContextVar("command_line", default=False)
 
 @contextmanager
 def for_command_line() -> Iterator[None]:
-    """Hints in this context are for somebody who types a command."""
+    """Write hints as options of a command in this context."""
     token = _command_line.set(True)
     try:
         yield
@@ -28,7 +28,7 @@ def for_command_line() -> Iterator[None]:
 
 
 def hint(**parameters: Any) -> str:
-    """Parameters of the estimator as they are written here.
+    """Parameters of the estimator, as the reader would write them.
 
     Example:
         >>> hint(columns={"home, town": "drop"}, direct=False)
@@ -43,7 +43,7 @@ def hint(**parameters: Any) -> str:
 
 
 def argument(name: str) -> str:
-    """The name of an argument, for an error about its value.
+    """The name of an argument, as the reader knows it.
 
     Example:
         >>> argument("hidden_sizes")
@@ -56,7 +56,7 @@ def argument(name: str) -> str:
 
 
 def written_entry(name: str, value: str) -> str:
-    """``name=value`` as one entry of a list with commas, in quotes where it has to be."""
+    """``name=value`` as one entry of a list with commas, quoted where needed."""
     entry = f"{name}={value}"
     if entry != entry.strip() or any(each in entry for each in ',"\r\n'):
         return '"' + entry.replace('"', '""') + '"'

@@ -77,11 +77,11 @@ def test_what_is_truncated_missing_or_foreign_is_refused(folder, tmp_path) -> No
         (copy / file.name).unlink()
         with pytest.raises(ModelError, match=r"missing|not a model of made"):
             MADE.load(copy)
-    with pytest.raises(ModelError, match="there is no such folder"):
+    with pytest.raises(ModelError, match="no such folder"):
         MADE.load(tmp_path / "nothing")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "manifest.json").write_text('{"name": "an app", "version": 3}')
-    with pytest.raises(ModelError, match="damaged, or not of made"):
+    with pytest.raises(ModelError, match="damaged, or was not written by made"):
         MADE.load(tmp_path / "foreign")
 
 
@@ -148,7 +148,7 @@ def test_weights_that_are_not_finite_are_refused(folder, tmp_path) -> None:
     copy = tmp_path / "copy"
     files = {name: (folder / name).read_bytes() for name in Folder.open(folder).files}
     commit(copy, files | {"model.safetensors": tensors_file(tensors)}, finished=True)
-    with pytest.raises(ModelError, match="not of finite numbers"):
+    with pytest.raises(ModelError, match="has to be finite"):
         MADE.load(copy)
 
 
@@ -178,7 +178,7 @@ def test_a_manifest_names_only_files_of_its_folder(folder, tmp_path, name) -> No
     (tmp_path / "secret").write_bytes(b"x")
     listed = Folder.open(copy).manifest.files | {name: Written.of(tmp_path / "secret")}
     (copy / "manifest.json").write_bytes(Manifest.of(True, listed).text)
-    with pytest.raises(ModelError, match="damaged, or not of made"):
+    with pytest.raises(ModelError, match="damaged, or was not written by made"):
         Folder.open(copy)
 
 
@@ -291,7 +291,7 @@ def test_weights_of_another_precision_are_refused(folder, tmp_path) -> None:
     files = {name: (folder / name).read_bytes() for name in Folder.open(folder).files}
     large = {name: 1e300 * tensor.double() for name, tensor in tensors.items()}
     commit(tmp_path / "copy", files | {"model.safetensors": tensors_file(large)}, finished=True)
-    with pytest.raises(ModelError, match="of another precision"):
+    with pytest.raises(ModelError, match="of another dtype"):
         MADE.load(tmp_path / "copy")
     broken = rewrite(folder, tmp_path / "text", **{"history.jsonl": lambda content: b"\xff\xfe" + content})
     with pytest.raises(ModelError):

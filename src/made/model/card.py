@@ -1,4 +1,4 @@
-"""The README.md of a model folder: what the model is, for whoever finds it."""
+"""The README.md of a model folder."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
     lines = [
         "# A model of `made`",
         "",
-        "A distribution over the rows of a table: ask it how likely a row is, or part of one, or one part given",
-        "another; draw new rows; fill the holes; find what is odd about a row.",
+        "A distribution over the rows of a table: query the likelihood of a row, of part of it, or of one part given",
+        "another; sample new rows; impute missing values; find what is odd about a row.",
         "",
         "## Data",
         "",
-        f"{data['rows']} rows to train on, {data['valid_rows']} to choose by; {len(fields)} columns: {schema.kinds()}.",
+        f"{data['rows']} training rows, {data['valid_rows']} validation rows; {len(fields)} columns: {schema.kinds()}.",
         "",
         "| column | kind | values |",
         "|---|---|---|",
@@ -46,13 +46,13 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
         "",
         "## Scores",
         "",
-        "Negative log-likelihood in nats, the mean over rows, of the ensemble; lower is better.",
+        "Mean negative log-likelihood of the ensemble in nats; lower is better.",
         "",
         "| rows | NLL |",
         "|---|---:|",
         f"| validation | {_number(scores.get('valid_nll'))} |",
         "",
-        "The validation rows chose the epoch; for an unbiased number, evaluate on rows that training has not seen.",
+        "The epoch was selected by the validation rows; for an unbiased figure, evaluate on held-out rows.",
         "",
         "## Use",
         "",
@@ -60,7 +60,7 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
         "from made import MADE",
         "",
         'model = MADE.load("this folder")',
-        "model.score_samples(rows)  # log p of each row; NaN means 'not observed'",
+        "model.score_samples(rows)  # log p of each row; missing values are not observed",
         "model.sample(10)",
         "model.impute(rows)",
         "```",
@@ -70,7 +70,7 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
         "$ made sample FOLDER -n 10",
         "```",
         "",
-        f"Written by made {_cell(config['made'])}. `config.json` has everything that it was made with.",
+        f"Written by made {_cell(config['made'])}. `config.json` has all its parameters.",
         "",
     ]
     return "\n".join(lines)

@@ -45,9 +45,9 @@ class Stored:
     state: State | None
 
 
-TRIES = 10  # to read a model that another process is replacing
+TRIES = 10  # reads of a model that another process is replacing
 
-# Far above what is ever trained; a forged weight that is larger may overflow, and answers then are NaN.
+# Far above any trained weight; a larger, forged one may overflow, and answers would be NaN.
 LARGEST_WEIGHT = 1e10
 
 
@@ -68,7 +68,7 @@ def read_folder(path: str | PathLike[str], *, to_train: bool = True) -> Stored:
         else:
             if manifest_text(path) == before:
                 return found
-    raise ModelError(f"{path} is written to all the time: wait for the process that does so.")
+    raise ModelError(f"{path} keeps changing: wait for the process that writes to it.")
 
 
 def _read_checked(path: str | PathLike[str], to_train: bool) -> Stored:
@@ -80,7 +80,7 @@ def _read_checked(path: str | PathLike[str], to_train: bool) -> Stored:
         first = error.errors()[0]
         raise ModelError(f"{path}: its config: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OverflowError, OSError) as error:
-        raise ModelError(f"{path} is not what it should be: {error}") from None
+        raise ModelError(f"{path} is not a valid model: {error}") from None
 
 
 def _read(folder: Folder, to_train: bool) -> Stored:
@@ -100,10 +100,10 @@ def _read(folder: Folder, to_train: bool) -> Stored:
         config = _read_config((facts or {})["config"])
         network, history = _network_of(config, state), state.history
     if any(tensor.dtype != network.c.dtype for tensor in tensors.values() if tensor.ndim):
-        raise ModelError(f"{folder.path} has weights of another precision than its config.")
+        raise ModelError(f"{folder.path} has weights of another dtype than its config.")
     for name, weights in network.state_dict().items():
         if weights.is_floating_point() and not bool((weights.abs() <= LARGEST_WEIGHT).all()):
-            raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}, which no training gives.")
+            raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}.")
     network.eval()
     config.ensemble(network)  # refuses a number of masks or segments that the network does not support
     return Stored(config, network, history, folder.finished, state)
@@ -116,7 +116,7 @@ def _read_config(content: Any) -> Config:
 
 
 def _network_of(config: Config, state: State) -> Network:
-    """The network of an unfinished run, in the best weights so far."""
+    """The network of an unfinished run, with the best weights so far."""
     label = "best0" if state.finalists else "average" if "average.c" in state.tensors else "weights"
     numbers = sum(tensor.numel() for name, tensor in state.tensors.items() if name.startswith("weights."))
     if sum(math.prod(shape) for shape in config.shapes().values()) > 4 * numbers + 2**20:
@@ -139,7 +139,7 @@ def history_lines(history: Sequence[Epoch]) -> bytes:
 
 
 def history_line(epoch: Epoch) -> str:
-    """An epoch as a line of JSON; what is not known is null."""
+    """An epoch as a line of JSON, with null for NaN."""
     facts = {"epoch" if name == "number" else name: value for name, value in dataclasses.asdict(epoch).items()}
     return json.dumps({name: None if value != value else value for name, value in facts.items()}) + "\n"
 
@@ -154,18 +154,18 @@ def _read_history(file: Path) -> list[Epoch]:
 
 
 def checkpoint_name(state: State) -> str:
-    """The file of a state: the same update has the same state."""
+    """The name of the checkpoint of a state."""
     return f"checkpoint-{state.update}.safetensors"
 
 
 def checkpoint_content(config: Config, state: State) -> tuple[str, Content]:
-    """The file of a state, by name and content."""
+    """Name and content of the checkpoint of a state."""
     facts = {"config": config.model_dump(), "state": state.facts()}
     return checkpoint_name(state), tensors_file(state.tensors, facts)
 
 
 def checkpoint(path: Path, config: Config, state: State) -> None:
-    """Make the folder hold this state, with its history, and nothing else that counts."""
+    """Write a checkpoint and the history, in place of all other files of the folder."""
     name, content = checkpoint_content(config, state)
     files: dict[str, Content] = {"history.jsonl": history_lines(state.history)}
     if lists(path, name):

@@ -1,4 +1,4 @@
-"""config.json: what a model is, checked before anything in it is believed."""
+"""config.json: the parameters, columns and scores of a model, validated."""
 
 from __future__ import annotations
 

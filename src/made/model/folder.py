@@ -1,15 +1,15 @@
-"""The model folder: plain files, and a manifest that says which of them count, how long they are, and their SHA-256.
+"""The model folder: plain files, and a manifest with the size and the SHA-256 of each.
 
 **Whole at every moment.** New files are written under hidden names that carry their digest, ``.made-<SHA-256>-<name>``,
 and the files of the manifest are moved aside to such names. Then the new manifest replaces the old one, in a single
 rename. Then files are moved to their own names. A reader that does not find a file under its own name looks for it
-under the hidden one, so that wherever a process is killed, the folder is the old model or the new one. What it left
-behind is put in order by the next write.
+under the hidden one, so that wherever a process is killed, the folder is the old model or the new one. The next write
+cleans up after it.
 
 **Nothing foreign is lost.** A file is moved or removed only if the manifest of the folder lists it and it still has
-the listed digest, or if its name is one of the hidden names above. The manifest itself has to be, to the letter, what
-would be written, and to list only names from :data:`manifest.NAMES`. Other files and folders are left where they
-are. What would have to be written over is refused, with the remedy.
+the listed digest, or if its name is one of the hidden names above. The manifest itself has to be, byte for byte, what
+would be written, and to list only names from :data:`manifest.NAMES`. Other files and folders are left alone; a write
+that would replace one is refused.
 
 Everything that is read is checked first: names, sizes, and digests. Tensors are safetensors, the rest is JSON; nothing
 in a folder can run.
@@ -52,19 +52,19 @@ WAIT = 60.0  # seconds, for another process that writes to the same folder
 # The content of a file: bytes, or a function that writes them to a path.
 Content: TypeAlias = bytes | Callable[[Path], None]
 
-# What only this module names so: files on their way to their own names or away from them, and unfinished ones.
+# Names that only this module gives: files being moved to or from their own names, and unfinished ones.
 ASIDE = re.compile(rf"\.made-[0-9a-f]{{64}}-(?:{NAMES.pattern})")
 PART = re.compile(r"\.made-[0-9a-f]{32}\.part")
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A model folder that was checked: its manifest is right, and every file is what the manifest says.
+    """A model folder whose files match its manifest.
 
     Attributes:
-        path: where it is.
-        manifest: what its manifest says.
-        places: where each of its files is.
+        path: the folder.
+        manifest: its manifest.
+        places: the path of each file.
     """
 
     path: Path
@@ -73,7 +73,7 @@ class Folder:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, to_train: bool = True) -> Folder:
-        """Check a folder; whatever is wrong with it is a :class:`~made.errors.ModelError`.
+        """Open a folder and check its files; any problem is a :class:`~made.errors.ModelError`.
 
         The checkpoint of a finished model, which is several times as large as all else, is read only if it is
         ``to_train``; otherwise its size alone is compared.
@@ -108,24 +108,24 @@ class Folder:
         return self.places[names[0]] if names else None
 
     def file(self, name: str) -> Path:
-        """A file that has to be there."""
+        """The path of a required file."""
         if name not in self.files:
             what = "not a model of made" if self.files else "a run that has only just begun, and no model yet"
             raise ModelError(f"{self.path} is {what}: it has no {name}.")
         return self.places[name]
 
     def json(self, name: str) -> dict[str, Any]:
-        """A file of JSON, which has to be an object."""
+        """The JSON object in a file."""
         return parse_object(self.file(name).read_bytes(), f"{self.path / name}")
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder has a manifest, which may be damaged, or not of made."""
+    """Whether a folder has a manifest, possibly a damaged or foreign one."""
     return (Path(path) / MANIFEST).is_file()
 
 
 def is_begun(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a model, or a state of training, at this place; what is damaged is refused."""
+    """Whether a folder holds a model or a checkpoint; a damaged one is refused."""
     return is_model(path) and bool(Manifest.read(Path(path)).files)
 
 
@@ -135,7 +135,7 @@ def lists(path: Path, name: str) -> bool:
 
 
 def manifest_text(path: str | os.PathLike[str]) -> bytes | None:
-    """The manifest as it is on disk, to see whether the folder has changed; None if there is none."""
+    """The bytes of the manifest, to detect changes; ``None`` if there is none."""
     try:
         return (Path(path) / MANIFEST).read_bytes()
     except OSError:
@@ -143,16 +143,15 @@ def manifest_text(path: str | os.PathLike[str]) -> bytes | None:
 
 
 def real_path(path: str | os.PathLike[str]) -> Path:
-    """The folder itself, if the path is a link to it: what is written goes there, and the link stays."""
+    """The folder that a path or a link points to."""
     return Path(os.path.realpath(path))
 
 
 def check_replaceable(path: Path, names: Iterable[str] | None = None) -> None:
-    """Refuse a place where something would have to be written over that made did not write.
+    """Refuse to replace anything that made did not write.
 
-    That is a file; a folder without a manifest of made that has files, other than hidden ones; and a folder that has a
-    file under one of the ``names`` that its manifest does not list, or lists with another digest. The names are all
-    that a run may write by default.
+    That is a file; a folder that has files, other than hidden ones, but no manifest; and a folder with a file under one
+    of the ``names`` (default: all that a run may write) that its manifest does not list, or lists with another digest.
     """
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file, and is not written over: choose another folder.")
@@ -184,7 +183,7 @@ def _check_ours(file: Path, written: Written | None) -> None:
 
 
 def _manifest_of_ours(path: Path) -> Manifest | None:
-    """The manifest of a folder that is to be written to, if it has one; a foreign one is refused."""
+    """The manifest of a folder to be written to, if it has one; a foreign one is refused."""
     if not os.path.lexists(path / MANIFEST):
         return None
     try:
@@ -213,7 +212,7 @@ def _is_history(file: Path) -> bool:
 
 
 def replace_folder(path: Path, files: Mapping[str, Content], *, finished: bool = True) -> None:
-    """Write a model to a folder; only a model, or nothing, may be there. One process at a time does so."""
+    """Write a model to a folder that is empty or holds a model, under the lock of the folder."""
     path = real_path(path)
     check_replaceable(path, files)
     with hold(path, wait=WAIT):
@@ -229,13 +228,13 @@ def add_files(path: Path, files: Mapping[str, Content]) -> None:
 
 
 def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: Iterable[str] = ()) -> None:
-    """Make these files what the folder holds: all of them, or, if this fails or is killed, what it held before.
+    """Replace the files of a folder, atomically: if this fails or is killed, the folder holds what it held before.
 
     Arguments:
-        path: the folder, made if it is not there; no other process may write to it (:func:`made.io.lock.hold`).
-        files: what to write, by name: bytes, or a function that writes to a path.
+        path: the folder, created if absent; no other process may write to it (:func:`made.io.lock.hold`).
+        files: the content of each file, by name: bytes, or a function that writes to a path.
         finished: whether training came to its end.
-        keep: the names of files of the folder that go on to count, as they are.
+        keep: names of files of the folder to keep.
     """
     if wrong := [name for name in files if not NAMES.fullmatch(name)]:
         raise ValueError(f"'files' should be some that a model folder can have, not {wrong[0]!r}.")
@@ -274,7 +273,7 @@ def _put_in_order(path: Path) -> None:
             continue
         if not os.path.lexists(path / name):
             hidden.rename(path / name)
-        elif written.fault(path / name):  # somebody else's: the file stays where it is, and is read from there
+        elif written.fault(path / name):  # a foreign file stays; ours is read from its hidden name
             needed.add(hidden.name)
     for file in list(path.iterdir()):
         if file.is_symlink() or file.name in needed:
@@ -291,7 +290,7 @@ def _aside(name: str, written: Written) -> str:
 
 
 def _write_part(path: Path, content: Content) -> Path:
-    """A new file of the folder, on disk, with a name that nobody else has."""
+    """A new file of the folder, flushed to disk, under a unique name."""
     part, inside = (path / f".made-{secrets.token_hex(16)}.part" for _ in range(2))
     if isinstance(content, bytes):
         part.write_bytes(content)

@@ -27,21 +27,21 @@ NAMES = re.compile(
 
 @dataclass(frozen=True)
 class Written:
-    """What a file was when it was written."""
+    """Size and digest of a file when it was written."""
 
     bytes: int
     sha256: str
 
     @classmethod
     def of(cls, file: Path) -> Written:
-        """A file as it is now."""
+        """Size and digest of a file now."""
         with file.open("rb") as stream:
             return cls(file.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest())
 
     def fault(self, file: Path, *, read: bool = True) -> str | None:
-        """What is wrong with the file, as a sentence; only its size is looked at unless it is to be ``read``."""
+        """What is wrong with the file, as a sentence; without ``read``, only its size is compared."""
         if file.is_symlink() or not file.is_file():
-            return f"{file} is missing: the model is not whole."
+            return f"{file} is missing: the model is incomplete."
         if file.stat().st_size != self.bytes:
             return f"{file} has {file.stat().st_size} bytes where {self.bytes} were written: it is damaged."
         if read and Written.of(file) != self:
@@ -51,7 +51,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the manifest of a folder says.
+    """The manifest of a folder.
 
     Attributes:
         finished: whether training came to its end.
@@ -72,14 +72,14 @@ class Manifest:
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
-        """The manifest of a folder; whatever is wrong with it is a :class:`~made.errors.ModelError`."""
+        """Read the manifest of a folder; any problem with it is a :class:`~made.errors.ModelError`."""
         if not path.exists():
-            raise ModelError(f"{path}: there is no such folder.")
+            raise ModelError(f"{path}: no such folder.")
         file = path / MANIFEST
         if file.is_symlink() or not file.is_file():
-            raise ModelError(f"{path} is not a model of made: there is no {MANIFEST} in it.")
+            raise ModelError(f"{path} is not a model folder: it has no {MANIFEST}.")
         if file.stat().st_size > LARGEST_JSON:
-            raise ModelError(f"{file} is too large to be one of made.")
+            raise ModelError(f"{file} is too large to be a manifest.")
         text = file.read_bytes()
         content = parse_object(text, str(file))
         version = content.get("format")
@@ -94,11 +94,11 @@ class Manifest:
             found = cls.of(finished, {name: each for name, each in listed.items() if each is not None})
             if found.text == text:
                 return found
-        raise ModelError(f"{file} is damaged, or not of made.")
+        raise ModelError(f"{file} is damaged, or was not written by made.")
 
 
 def _written(facts: Any) -> Written | None:
-    """An entry of a manifest, of which nothing is believed."""
+    """An entry of an untrusted manifest; ``None`` if it is malformed."""
     if not isinstance(facts, dict) or facts.keys() != {"bytes", "sha256"} or type(facts["bytes"]) is not int:
         return None
     digest = facts["sha256"]
@@ -107,11 +107,11 @@ def _written(facts: Any) -> Written | None:
 
 
 def parse_object(text: bytes | str, where: str) -> dict[str, Any]:
-    """JSON from a file, which has to be an object, and is refused with a sentence if it is not."""
+    """Parse a JSON object from an untrusted file."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise ModelError(f"{where} is not what it should be: it is damaged, or not of made.")
+        raise ModelError(f"{where} is damaged, or was not written by made.")
     return value

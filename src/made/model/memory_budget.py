@@ -1,4 +1,4 @@
-"""How much memory a network takes, known before any of it is taken."""
+"""The memory that training will take, computed before anything is allocated."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["check_memory", "free_bytes", "training_bytes"]
 
-# What each optimiser keeps for a weight, in weights.
+# The state of each optimizer, in numbers for each weight.
 OPTIMIZER = {"adadelta": 2, "adagrad": 1, "adam": 2, "adamw": 2, "sgd": 1}
-# Passes are made of so many rows at a time, at least.
+# The least number of rows in a pass.
 ROWS = 500
 GIB = 2**30
 
 
 def training_bytes(config: Config) -> int:
-    """The most that training takes, but for a few percent: weights and what is kept beside them, rows, and a pass.
+    """The peak memory of training, to within a few percent: weights with all that belongs to them, rows, and a pass.
 
-    Beside the weights are their gradients, what the optimiser keeps, their moving average, and those of the best
-    epochs. All but the gradients are copied once, so that training can be gone on with. A pass has input, hidden and
-    output units, a few times over.
+    To the weights belong gradients, the state of the optimizer, the moving average, and the best epochs; a checkpoint
+    copies all but the gradients once. A pass has input, hidden and output units, several times over.
     """
     parameters, columns = config.parameters, config.schema_.columns
     size = 8 if parameters["dtype"] == "float64" else 4
@@ -46,7 +45,7 @@ def training_bytes(config: Config) -> int:
 
 
 def free_bytes() -> int:
-    """How much memory a program may still take: what the system has free, and what a container allows."""
+    """The memory that is still free, in the system and in the container."""
     found = []
     try:
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
@@ -62,7 +61,7 @@ def free_bytes() -> int:
 
 
 def check_memory(config: Config) -> None:
-    """Refuse to train what would not fit, with what takes the memory and what to do about it."""
+    """Refuse to train a network that would not fit into memory; the error says what takes it and what to change."""
     needed, free = training_bytes(config), free_bytes()
     if needed <= free:
         return

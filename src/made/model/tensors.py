@@ -1,4 +1,4 @@
-"""Tensors, and facts about them, in safetensors files. Nothing that is read can run."""
+"""Tensors and metadata in safetensors files, which cannot run code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["read_tensors", "tensors_file"]
 
 
 def tensors_file(tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None = None) -> Content:
-    """Tensors, and facts for JSON, as the content of a safetensors file; the same ones give the same bytes."""
+    """The content of a safetensors file with tensors and JSON metadata; deterministic."""
     metadata = {"format": "pt"} if facts is None else {"facts": json.dumps(facts)}
 
     def write(path: Path) -> None:
@@ -32,7 +32,7 @@ def tensors_file(tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None 
             )
         except safetensors.SafetensorError as error:
             raise OSError(f"{path.parent} cannot be written to: {error}.") from None
-        path.chmod(mode)  # as all files are made here, not as safetensors makes its own
+        path.chmod(mode)  # that of other new files; safetensors restricts its own
 
     return write
 
@@ -40,9 +40,9 @@ def tensors_file(tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None 
 def read_tensors(
     file: Path, shapes: Mapping[str, tuple[int, ...]] | None = None
 ) -> tuple[dict[str, Tensor], dict[str, Any] | None]:
-    """The tensors of a file, whose names and shapes, if told, are compared before any is loaded; and the facts.
+    """The tensors and the metadata of a file. Names and ``shapes`` are compared before a tensor is loaded.
 
-    All of them have to be float32 or float64, and finite.
+    Tensors have to be float32 or float64, and finite.
     """
     try:
         with safetensors.safe_open(file, framework="pt") as reader:
@@ -58,5 +58,5 @@ def read_tensors(
         raise ModelError(f"{file} cannot be read: {error}.") from None
     for name, tensor in tensors.items():
         if tensor.dtype not in (torch.float32, torch.float64) or not bool(tensor.isfinite().all()):
-            raise ModelError(f"{file}: {name} is not of finite numbers, float32 or float64.")
+            raise ModelError(f"{file}: {name} has to be finite, and float32 or float64.")
     return tensors, None if facts is None else parse_object(facts, str(file))
