@@ -18,6 +18,7 @@ from pyarrow import parquet
 from data_files import write
 from made.errors import MadeError
 from made.io.read import read, shapes, stream
+from made.tables.restore import fill_missing, rebuild
 from made.tables.table import Table
 
 __all__ = [
@@ -134,8 +135,8 @@ def check_file(suffix: str) -> Callable[[bytes], bool]:
 def check_table(table: pa.Table | np.ndarray, folder: Path) -> None:
     taken = Table.of(table)
     assert all(len(column) == taken.rows for column in taken.columns)
-    taken.fill(taken.columns, taken.dtypes)
-    taken.put(taken.columns, taken.dtypes)
+    fill_missing(taken, taken.columns, taken.dtypes)
+    rebuild(taken, taken.columns, taken.dtypes)
     write(table, folder / "again.csv")
 
 

@@ -49,12 +49,12 @@ def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.fl
         array([8.64000000e+04, 2.53402214e+11,            nan])
     """
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    hole = np.isnat(values)
+    missing = np.isnat(values)
     # A cast between units overflows silently, so the bounds are cast, not the values. Nanoseconds and finer units have
     # no room for other years. One day more, for a time in UTC whose local time is in these years.
     if np.datetime_data(values.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us"):
         ends = np.array(["0000-12-31", "10000-01-02"], dtype="M8[D]").astype(values.dtype).view(np.int64)
-        wrong = ~hole & ((values.view(np.int64) < ends[0]) | (values.view(np.int64) > ends[1]))
+        wrong = ~missing & ((values.view(np.int64) < ends[0]) | (values.view(np.int64) > ends[1]))
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise DataError(
@@ -62,9 +62,9 @@ def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.fl
                 "it empty for 'not observed'.",
                 row=row,
             )
-    whole, rest = np.divmod(np.where(hole, 0, values.astype("M8[us]").astype(np.int64)), 1_000_000)
+    whole, rest = np.divmod(np.where(missing, 0, values.astype("M8[us]").astype(np.int64)), 1_000_000)
     seconds = whole + rest / 1e6
-    seconds[hole] = np.nan
+    seconds[missing] = np.nan
     return np.asarray(seconds, dtype=np.float64)
 
 
@@ -86,14 +86,14 @@ def as_datetime64(seconds: NDArray[np.float64], zone: str | None = None, unit: s
 
     The result is in microseconds, rounded to ``unit`` if that is coarser: a cast would truncate.
     """
-    hole, (first, last) = np.isnan(seconds), ends_in(zone)
-    within = np.where(hole, 0, seconds).clip(first, last)
+    missing, (first, last) = np.isnan(seconds), ends_in(zone)
+    within = np.where(missing, 0, seconds).clip(first, last)
     if unit in ("s", "ms"):
         within = np.minimum(np.round(within, 0 if unit == "s" else 3), np.floor(last))
     whole = np.floor(within)
     micros = whole.astype(np.int64) * 1_000_000 + np.rint((within - whole) * 1e6).astype(np.int64)
     values: NDArray[Any] = micros.astype("M8[us]")
-    values[hole] = np.datetime64("NaT")
+    values[missing] = np.datetime64("NaT")
     return values
 
 

@@ -53,8 +53,8 @@ def infer(
     values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
     listed = not isinstance(kind, str) and isinstance(kind, (Sequence, np.ndarray))
     own = None if listed or (isinstance(kind, str) and kind in BUILT_IN) else _plugin(kind, label)
-    hole = is_missing(values)
-    seen, missing = values[~hole], missing and bool(hole.any())
+    absent = is_missing(values)
+    seen, missing = values[~absent], missing and bool(absent.any())
     if not len(seen):
         raise DataError(
             f"{label} has no observed value, so nothing can be learned about it: leave it out, "

@@ -31,7 +31,7 @@ def rebuild(table: Table, columns: Sequence[Values], dtypes: Sequence[Dtype]) ->
     if _is_dates(table, dtypes):
         return _dates(table, columns)
     if {"text", *TEMPORAL} & set(dtypes) or (table.container == "numpy" and table.given.dtype.kind in "OUT"):
-        _refuse_text(table, columns, dtypes)
+        _refuse_text(table, dtypes)
         out = np.stack([_as_objects(*each) for each in zip(columns, dtypes, strict=True)], axis=1)
         return out.astype(str) if _is_text(table, dtypes) and not is_missing(out).any() else out
     return _numbers(table, np.stack(columns, axis=1))
@@ -44,31 +44,31 @@ def fill_missing(table: Table, columns: Sequence[Values], dtypes: Sequence[Dtype
         names = None if table.names is None else table.names[:count]
         own = replace(table, names=names, columns=table.columns[:count], dtypes=table.dtypes[:count], extra=0)
         return fill_missing(own, columns[:count], dtypes[:count])
-    hole = [is_missing(column) for column in table.columns]
+    missing = [is_missing(column) for column in table.columns]
     if table.container == "frame":
         new = [
-            _filled(each, table.columns[d], hole[d], columns[d], dtypes[d])
+            _filled(each, table.columns[d], missing[d], columns[d], dtypes[d])
             for d, each in enumerate(table.given.iter_columns())
-            if hole[d].any()
+            if missing[d].any()
         ]
         return (table.given.with_columns(*new) if new else table.given.clone()).to_native()
-    if not any(each.any() for each in hole):
+    if not any(each.any() for each in missing):
         return table.given.clone() if table.container == "torch" else table.given.copy()
-    needed: list[Dtype] = ["none" if not each.any() else dtype for each, dtype in zip(hole, dtypes, strict=True)]
+    needed: list[Dtype] = ["none" if not each.any() else dtype for each, dtype in zip(missing, dtypes, strict=True)]
     if _is_dates(table, needed):
-        return np.where(np.stack(hole, axis=1), _dates(table, columns), table.given)
+        return np.where(np.stack(missing, axis=1), _dates(table, columns), table.given)
     if not {"text", *TEMPORAL} & set(needed) and (table.container != "numpy" or table.given.dtype.kind in "biuf"):
-        where, matrix = np.stack(hole, axis=1), np.zeros((table.rows, len(hole)))
+        where, matrix = np.stack(missing, axis=1), np.zeros((table.rows, len(missing)))
         for d, column in enumerate(columns):
-            matrix[hole[d], d] = column[hole[d]] if needed[d] != "none" else 0
+            matrix[missing[d], d] = column[missing[d]] if needed[d] != "none" else 0
         filling = _numbers(table, matrix)
         if table.container == "torch":
             torch: Any = sys.modules["torch"]
             return torch.where(torch.from_numpy(where).to(table.given.device), filling, table.given)
         return np.where(where, filling, table.given)
-    _refuse_text(table, columns, dtypes)
+    _refuse_text(table, dtypes)
     out = table.given.astype(object)
-    for d, each in enumerate(hole):
+    for d, each in enumerate(missing):
         out[each, d] = _as_objects(columns[d][each], dtypes[d])
     if _is_text(table, needed):
         out[is_missing(out)] = ""
@@ -114,7 +114,7 @@ def _dates(table: Table, columns: Sequence[Values]) -> Values:
     return cast
 
 
-def _refuse_text(table: Table, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> None:
+def _refuse_text(table: Table, dtypes: Sequence[Dtype]) -> None:
     if table.container == "torch" and "text" in dtypes:
         d = list(dtypes).index("text")
         raise DataError(f"{table.label(d)} is text, which a tensor cannot hold: give an array of objects, or a frame.")
@@ -182,20 +182,20 @@ def _as_series(given: nw.Series[Any], values: Values, dtype: Dtype) -> nw.Series
 
 
 def _filled(
-    given: nw.Series[Any], observed: Values, hole: NDArray[np.bool_], values: Values, dtype: Dtype
+    given: nw.Series[Any], observed: Values, missing: NDArray[np.bool_], values: Values, dtype: Dtype
 ) -> nw.Series[Any]:
     """A series whose missing values are filled with plain values."""
     kind = kind_of(given)
     # Observed values are taken from the series itself: a float64 cannot hold all integers and decimals.
     if kind.is_numeric() or kind.is_temporal() or (kind == nw.Object and not given.implementation.is_polars()):
         alone = values.copy()
-        alone[~hole] = values[hole][0]
+        alone[~missing] = values[missing][0]
         made = _as_series(given, alone, dtype)
         if made.dtype == given.dtype:
-            seen = nw.new_series("seen", ~hole, nw.Boolean, backend=given.implementation)
+            seen = nw.new_series("seen", ~missing, nw.Boolean, backend=given.implementation)
             return given.zip_with(seen, made)
     merged = observed.copy() if observed.dtype == values.dtype else values.copy()
-    merged[hole] = values[hole]
+    merged[missing] = values[missing]
     return _as_series(given, merged, dtype)
 
 
@@ -206,10 +206,10 @@ def _arrow(values: Values, dtype: Dtype, zone: str | None, unit: str) -> Any:
     if dtype == "date" or dtype == "datetime":
         times = arrow.array(as_datetime64(values, zone, unit))
         return times.cast(arrow.date32(), safe=False) if dtype == "date" else times
-    hole = np.isnan(values)
+    missing = np.isnan(values)
     if dtype in ("int", "bool"):
-        values = _whole(np.where(hole, 0, values))
-    return arrow.array(values.astype(np.bool_) if dtype == "bool" else values, mask=hole)
+        values = _whole(np.where(missing, 0, values))
+    return arrow.array(values.astype(np.bool_) if dtype == "bool" else values, mask=missing)
 
 
 def _dictionary(arrow: Any, array: Any, native: Any) -> Any:
@@ -223,8 +223,8 @@ def _dictionary(arrow: Any, array: Any, native: Any) -> Any:
 
 
 def _pandas(pandas: Any, kind: Any, values: Values, dtype: Dtype, zone: str | None, unit: str) -> Any:
-    hole = is_missing(values).any()
-    if str(kind) == "object" or (dtype == "bool" and hole):
+    missing = is_missing(values).any()
+    if str(kind) == "object" or (dtype == "bool" and missing):
         made = pandas.Series(_as_objects(values, dtype), dtype=object)
         return made if str(kind) in ("None", "object", "bool") else made.astype(kind)
     if dtype == "date" or dtype == "datetime":
@@ -233,7 +233,7 @@ def _pandas(pandas: Any, kind: Any, values: Values, dtype: Dtype, zone: str | No
         if local is not None:
             made = made.dt.tz_localize("UTC").dt.tz_convert(local)
     else:
-        if dtype in ("int", "bool") and not hole:
+        if dtype in ("int", "bool") and not missing:
             values = _whole(values) if dtype == "int" else values.astype(np.bool_)
         made = pandas.Series(values)
     if isinstance(kind, pandas.CategoricalDtype):
