@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made import (
+    MADE,
     Binary,
     Categorical,
     Columns,
@@ -22,6 +23,8 @@ from made import (
     log_prob,
     mean_and_interval,
 )
+from made.errors import QuestionError
+from made.hints import for_command_line
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from oracle import Dense, networks, randomize, worlds
@@ -127,12 +130,12 @@ def test_rows_with_different_questions_are_answered_in_one_call() -> None:
     rows = worlds(columns)[torch.randint(48, (40,), generator=generator)]
     role = torch.randint(3, rows.shape, generator=generator)
     rows[role == 2] = NAN
-    together = log_prob(Ensemble(network), rows, given=role == 1)
+    ensemble = Ensemble(network, 4)
     for asked_last in (True, False):
-        together = log_prob(Ensemble(network), rows, given=role == 1, asked_last=asked_last)
-        alone = [log_prob(Ensemble(network), rows[[i]], given=role[[i]] == 1, asked_last=asked_last) for i in range(40)]
+        together = log_prob(ensemble, rows, given=role == 1, asked_last=asked_last)
+        alone = [log_prob(ensemble, rows[[i]], given=role[[i]] == 1, asked_last=asked_last) for i in range(40)]
         assert torch.allclose(together, torch.cat(alone), rtol=0, atol=1e-12)
-        small = log_prob(Ensemble(network), rows, given=role == 1, asked_last=asked_last, batch_size=3)
+        small = log_prob(ensemble, rows, given=role == 1, asked_last=asked_last, batch_size=3)
         assert torch.allclose(together, small, rtol=0, atol=1e-12)
 
 
@@ -367,3 +370,15 @@ def test_mixed_columns_can_be_trained_after_inference_mode() -> None:
         log_prob(Ensemble(network), [[1, 2]])
     log_likelihood(network, [[1, 2]]).sum().backward()
     assert network.c.grad is not None
+
+
+def test_the_remedy_for_fixed_orderings_is_in_the_words_of_the_reader() -> None:
+    """Parameters that `MADE` accepts; on the command line, options of `made fit`."""
+    ensemble = Ensemble(Network(3, Connectivities(3, (4,), masks=2, ordering="random")))
+    rows = [[NAN, 1, NAN]]
+    with pytest.raises(QuestionError, match=r"\(masks='unlimited', resample='both'\)"):
+        log_prob(ensemble, rows)
+    with for_command_line(), pytest.raises(QuestionError, match=r"\(--masks unlimited --resample both\)"):
+        log_prob(ensemble, rows)
+    accepted = MADE(masks="unlimited", resample="both", hidden_sizes=(4,), max_epochs=0).fit(np.eye(3))
+    assert np.isfinite(accepted.score_samples(rows)).all()
