@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from made.ask.exact import SAMPLES, Probability
-from made.errors import DataError, ModelError
+from made.errors import DataError, ModelError, ParameterError
 from made.model.config import number_of_masks, number_of_segments
 from made.model.model import Model, RandomState
 from made.model.prepare import check_parameters, prepare
@@ -202,7 +202,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has a value that it cannot have."""
-        check_random_state(self.random_state)
+        try:
+            check_random_state(self.random_state)
+        except ValueError:
+            text = f"'random_state' should be a whole number from 0 to 2**32 - 1, not {self.random_state!r}."
+            raise ParameterError(text, argument="random_state") from None
         check_parameters(self.get_params(deep=False))
 
     def score_samples(self, X: Any, *, given: Any = None) -> NDArray[np.floating[Any]]:

@@ -24,6 +24,7 @@ import typer
 from made import MADE
 from made.cli import app, process, signals
 from made.cli.errors import EXIT_CODES
+from made.model.model import Model
 
 resource = pytest.importorskip("resource")
 
@@ -483,7 +484,7 @@ def test_a_bug_is_a_sentence_with_a_way_to_see_more(here, monkeypatch) -> None:
     def broken(*args, **options):
         raise KeyError("oops")
 
-    monkeypatch.setattr(MADE, "sample", broken)
+    monkeypatch.setattr(Model, "sample", broken)
     code, err = _failing("sample", "MODEL")
     assert code == 1
     assert err.startswith("Error: internal error: KeyError: 'oops'. Please report it; MADE_DEBUG=1")
@@ -516,7 +517,7 @@ def test_the_errors_of_libraries_have_a_code(here, monkeypatch, error, code, sai
     def broken(*args, **options):
         raise error
 
-    monkeypatch.setattr(MADE, "sample", broken)
+    monkeypatch.setattr(Model, "sample", broken)
     found, err = _failing("sample", "MODEL")
     assert found == code
     assert said in err

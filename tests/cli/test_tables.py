@@ -68,7 +68,7 @@ def test_help_needs_no_torch(command) -> None:
 def test_a_column_with_values_is_predicted(home, tmp_path) -> None:
     out = tmp_path / "predicted.csv"
     said = run("predict", home / "model", home / "whole.csv", "--target", "tame", "--out", out).stderr
-    assert re.search(r"tame: log loss [\d.]+, accuracy [\d.]+, auc [\d.]+; 300 rows where it is known", said)
+    assert re.search(r"tame: log loss [\d.]+, accuracy [\d.]+, auc [\d.]+; 300 rows with a known value", said)
     table = pyarrow.csv.read_csv(out)
     assert table.column_names == ["tame", "p(False)", "p(True)"]
     expected = MADE.load(home / "model").predict_proba(TABLE, target="tame")

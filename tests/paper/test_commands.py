@@ -60,7 +60,7 @@ def test_table_mnist_has_the_width_that_is_asked_for_and_samples_find_its_best_m
     assert [row["config"]["hidden_sizes"] for row in made] == [[6], [6, 6]]
     best = min(made, key=lambda row: row["valid_nll"])["config"]["name"]
     refused = run("figure", "samples", "--model", here / "runs" / "binarized_mnist" / f"{best}-seed3", code=2)
-    assert "is no model of 784 binary columns" in refused.stderr  # these have 64
+    assert "is not a model of the 784 binary columns" in refused.stderr  # these have 64
     assert run("figure", "samples", "--seed", 3, code=2).stderr == refused.stderr.replace(f"{here}/", "")
 
 
@@ -96,7 +96,7 @@ def test_samples_are_drawn_beside_their_neighbours(here) -> None:
     assert (here / "results" / "samples.png").read_bytes().startswith(b"\x89PNG")
     said = run("figure", "samples", "--data", "digits", "--model", folder, "--masks", 5, "--out", "new/my.svg")
     assert "50 samples" in said.stdout
-    assert "no more than 4 masks" in said.stderr
+    assert "has only 4 masks" in said.stderr
     assert "<svg" in (here / "new" / "my.svg").read_text()
     assert "50 samples of `2x6-32-masks-seed7`" in results_page(here / "results")
 
@@ -171,7 +171,7 @@ def test_the_report_is_written_and_checked(here) -> None:
     assert run("report", "--check", "--quiet").stderr == ""
     assert json.loads(run("report", "--json").stdout)["changed"] is False
     page.write_text(page.read_text().replace("13.00", "12.00"))
-    assert "docs/results.md is not what results has" in run("report", "--check", code=3).stderr
+    assert "docs/results.md is not up to date with results" in run("report", "--check", code=3).stderr
     assert "12.00" in page.read_text()
     run("report")
     assert "12.00" not in page.read_text()
@@ -180,7 +180,7 @@ def test_the_report_is_written_and_checked(here) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["table", "uci", "--row", "best"], 2, "'--row': 'best' is not a row; the rows are MADE"),
+        (["table", "uci", "--row", "best"], 2, "'--row': 'best' is not a row: choose from MADE"),
         (["table", "uci", "--data", "rcv1"], 2, "in no source that could be reached"),
         (["table", "uci", "--data", "adult", "--data", "nothing"], 3, "'nothing' is not a dataset"),
         (["table", "uci", "--grid", "small"], 2, "--grid"),
@@ -195,7 +195,7 @@ def test_the_report_is_written_and_checked(here) -> None:
         (["figure", "masks", "--batches", ""], 2, "'--batches'"),
         (["figure", "masks", "--out", "picture.txt"], 2, "'--out' should end in .png, .svg or .pdf"),
         (["figure", "masks", "--out", "FILE/picture.png"], 3, "'--out': cannot write to FILE"),
-        (["figure", "samples", "--data", "dna"], 2, "dna is no set of images"),
+        (["figure", "samples", "--data", "dna"], 2, "dna is not a dataset of images"),
         (["figure", "samples"], 2, "make one (made paper table mnist)"),
         (["figure", "samples", "--model", "nothing"], 4, "no such folder"),
         (["figure", "samples", "--masks", "0"], 2, "--masks"),

@@ -1,4 +1,4 @@
-"""Questions in words: `ask`."""
+"""`made ask`: the probability of a condition, given another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from made.errors import DataError
 
 __all__ = ["ask"]
 
-MOST_BYTES = 16 << 20  # of questions on standard input
+MOST_BYTES = 16 << 20  # of standard input
 
 
 @command
@@ -27,34 +27,33 @@ def ask(
         list[str] | None,
         typer.Argument(
             metavar="QUESTION",
-            help="Such as \"income > 50 and job = 'fixed' | age < 30\"; none: one a line from standard input.",
-            show_default=False,
+            help="Such as \"income > 50 and job = 'fixed' | age < 30\".",
+            show_default="one on each line of standard input",
         ),
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", min=2, max=10**6, help="How many paths an estimate takes.", show_default="4096"),
+        typer.Option("--samples", min=2, max=10**6, help="Number of sample paths of an estimate.", show_default="4096"),
     ] = None,
     seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """The probability of a condition, given another: CONDITION | GIVEN.
+    """Print the probability of a condition, given another: CONDITION | GIVEN.
 
     Conditions compare columns with values (=, !=, <, <=, >, >=, in {a, b}, between a and b, 20 < age <= 30) and are
-    joined by and, or, not and parentheses. Names and texts with spaces go in quotes. The answer says whether it is
-    exact, or an estimate with its 95 % interval.
+    joined by and, or, not and parentheses. Quote names and texts with spaces. The answer is a probability under
+    the fitted model: a sum over states or an integral, or an estimate by sampling with its 95 % interval.
     """
     texts = list(questions or []) or _lines()
     if not texts:
-        raise usage("there is no question: give one, or some on standard input, one a line.")
+        raise usage("there is no question: give one as an argument, or one on each line of standard input.")
 
-    # Loaded here, so that --help need not wait for torch.
     from made.ask.exact import SAMPLES
     from made.ask.parser import parse
 
     model = load(folder, quiet=quiet)
-    for text in texts:  # what cannot be read is said before anything is computed
+    for text in texts:  # report what cannot be parsed before computing anything
         parse(text, model.schema.fields)
     answers = []
     for text in texts:
@@ -67,15 +66,15 @@ def ask(
 
 
 def _lines() -> list[str]:
-    """The questions on standard input, if it is open and not a person's keyboard; # begins a remark."""
+    """The questions on standard input, unless it is closed or a terminal; # begins a comment."""
     if sys.stdin is None or sys.stdin.isatty():
         return []
     content = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise DataError(f"standard input has more than {MOST_BYTES:,} bytes of questions: ask them in parts.")
+        raise DataError(f"standard input has more than {MOST_BYTES:,} bytes of questions: split them.")
     try:
         lines = map(str.strip, content.decode().splitlines())
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
-        raise DataError(f"standard input, line {line}: this is not UTF-8, which questions should be in.") from None
+        raise DataError(f"standard input, line {line}: this is not UTF-8: convert it.") from None
     return [line for line in lines if line and not line.startswith("#")]

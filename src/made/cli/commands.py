@@ -27,10 +27,10 @@ from made.cli.tune import tune
 
 __all__ = ["app"]
 
-# Before torch is loaded: threads that spin while they wait make training many times slower on a machine that is busy.
+# Before torch is loaded: threads that spin while they wait make training many times slower on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Plain help: to load what draws boxes around it takes longer than printing it.
+# Plain help: loading rich for it takes longer than printing it.
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -54,6 +54,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
-    """Turn a table into a distribution you can ask anything."""
+    """Turn a table into a distribution, and query it: every answer is a probability under the fitted model."""

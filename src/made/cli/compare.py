@@ -1,4 +1,4 @@
-"""`made compare`: which model is right for these rows? Several are trained on them, and asked about others."""
+"""`made compare`: train several models on binary rows, and compare their test likelihoods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from made.cli.errors import command, usage
 from made.cli.html_pages import page_path, write_page
-from made.cli.options import DATA, JSON, QUIET
+from made.cli.options import DATA, JSON, QUIET, VALID
 from made.cli.printing import cell, note, print_json, say
 from made.cli.rows import read_rows
 from made.cli.signals import signal_of
@@ -36,38 +36,38 @@ def compare(
         str | None,
         typer.Option(
             "--models",
-            help="Names with commas between them: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks, "
+            help="Comma-separated names: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks, "
             "tied, rbm, dbn, dbm, darn, darn-noise; all; or package.module:Class, with fit and score_samples as "
-            "in scikit-learn. The first nine, whose likelihoods are exact, unless told.",
-            show_default=False,
+            "in scikit-learn.",
+            show_default="the first nine, whose likelihoods are exact",
         ),
     ] = None,
-    budget: Annotated[float, typer.Option("--budget", help="Minutes to train all of them in; 0 for no limit.")] = 10,
-    valid: Annotated[
-        str | None, typer.Option("--valid", help="Rows to choose by, like DATA.", show_default=False)
-    ] = None,
+    budget: Annotated[float, typer.Option("--budget", help="Minutes for training all models; 0 for no limit.")] = 10,
+    valid: VALID = None,
     test: Annotated[
-        str | None, typer.Option("--test", help="Rows to be asked about, like DATA.", show_default=False)
+        str | None,
+        typer.Option(
+            "--test", help="Test rows, like DATA.", show_default="those of a named dataset, or a random tenth"
+        ),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
             "--out",
-            help="The page: a .html file, or a folder for it; with --json, there is none unless told.",
+            help="HTML file of the page, or a folder for it; with --json, no page is written by default.",
             show_default="compare-DATA.html, in this folder",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31, help="The seed of everything that is random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Random seed.")] = 0,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Train several models on rows of zeros and ones, and compare how likely they find others.
+    """Train several models on binary rows, and compare the likelihoods of test rows.
 
-    A named set brings its own rows to choose by and to be asked about; of a file, a tenth each is drawn, unless --valid
-    and --test name others. Columns of two values, such as yes and no, are taken as zeros and ones.
+    Columns of two values, such as yes and no, are coded as 0 and 1.
     """
     if not 0 <= budget < float("inf"):
-        raise usage(f"'--budget' should be minutes, 0 for no limit, not {budget}.")
+        raise usage(f"'--budget' should be a number of minutes, or 0 for no limit, not {budget}.")
     page = None if out is None and as_json else page_path("compare", out, data)
     systems, titles = _systems(models, seed)
 
@@ -130,14 +130,14 @@ def compare(
 
 
 def _load() -> None:
-    """Train a tiny model: torch loads much of itself when it is first used, and that is no model's own time."""
+    """Train a tiny model: torch loads parts of itself on first use, which should count for no model."""
     from made import MADE
 
     MADE(hidden_sizes=(2,), evaluation_masks=1, max_epochs=1, random_state=0).fit([[0, 1], [1, 0]] * 10)
 
 
 def summary(results: Sequence[Result], setting: Setting, page: Path | None, finished: bool = True) -> dict[str, Any]:
-    """All that is known, for JSON."""
+    """The outcome of a comparison, for JSON."""
     from dataclasses import asdict
 
     from made.compare.conclusions import differences, overlaps, ranked, sentences
@@ -201,7 +201,7 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
 
 
 def _systems(models: str | None, seed: int) -> tuple[dict[str, Density], dict[str, str]]:
-    """Systems, not fitted, and their titles. Those that cannot be told to end come last, when others have had time."""
+    """The unfitted models and their titles. Those without a time limit come last, so that others have had theirs."""
     from made.baselines import SYSTEMS
 
     exact = [name for name, system in SYSTEMS.items() if system.exact]
@@ -214,7 +214,7 @@ def _systems(models: str | None, seed: int) -> tuple[dict[str, Density], dict[st
         )
     if not words:
         raise usage(f"'--models' should have at least one name, of {', '.join(SYSTEMS)}.")
-    # Whatever the order in which they were asked for, the fast ones, which the list begins with, leave time to others.
+    # In the order of SYSTEMS: the fast ones come first, and leave time to others.
     systems = {name: system.factory(seed) for name, system in SYSTEMS.items() if name in words}
     titles = {name: SYSTEMS[name].title for name in systems}
     for word in dict.fromkeys(words):
@@ -224,16 +224,16 @@ def _systems(models: str | None, seed: int) -> tuple[dict[str, Density], dict[st
 
 
 def _foreign(word: str, seed: int) -> Density:
-    """What a person names by its module and class."""
+    """A model of the user, by its module and class."""
     from importlib import import_module
 
     module, _, name = word.partition(":")
-    sys.path.insert(0, os.getcwd())  # a module of the person's own is where they are
+    sys.path.insert(0, os.getcwd())  # the user's module may be in the working directory
     try:
         entered = getattr(import_module(module), name)()
         if "random_state" in getattr(entered, "get_params", dict)():
             entered.set_params(random_state=seed)
-    except Exception as error:  # their code may raise anything
+    except Exception as error:  # foreign code may raise anything
         raise usage(f"'--models': {word} cannot be made: {type(error).__name__}: {error}.") from None
     finally:
         sys.path.pop(0)
@@ -248,7 +248,7 @@ def _foreign(word: str, seed: int) -> Density:
 
 
 def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[list[BinaryRows], list[str]]:
-    """The rows of the three parts, and what the person should know about them."""
+    """Training, validation and test rows, and notes about them."""
     from made.compare.data import split, zeros_and_ones
 
     parts: dict[str, Any] = _own_parts(data) or {"train": read_rows(data, "train")[0]}
@@ -267,14 +267,14 @@ def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[li
         every = rows["train"]
         drawn = split(len(every), len(missing), seed)
         rows |= {part: every[which] for part, which in zip(["train", *missing], drawn, strict=True)}
-        words = {"valid": "to choose by (--valid names others)", "test": "to be asked about (--test names others)"}
+        words = {"valid": "for validation (or give --valid)", "test": "for testing (or give --test)"}
         counts = " and ".join(f"{len(rows[part]):,} {words[part]}" for part in missing)
         notes.append(f"of the {len(every):,} rows of {data}, {counts} are drawn at random, with seed {seed}.")
     return [rows[part] for part in ("train", "valid", "test")], notes
 
 
 def _own_parts(data: str) -> dict[str, Any] | None:
-    """The parts that a named set has, or an archive of the same form."""
+    """The splits of a named dataset, or of an archive of the same form."""
     from made.io import datasets
     from made.io.read import read, shapes
 
@@ -292,7 +292,7 @@ Begin = Callable[[str, float | None], None]
 
 @contextmanager
 def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], None]]]:
-    """Told what begins and what is done: a line for that on standard error, and a clock, if that is a terminal."""
+    """Print a line for each model on standard error, and a clock if that is a terminal."""
 
     def line(result: Result) -> str:
         if result.error:

@@ -29,16 +29,18 @@ def denoise(
     folder: MODEL,
     data: DATA,
     out: OUT = None,
-    error: Annotated[float, typer.Option("--error", help="The probability that an entry is wrong.")] = 0.05,
+    error: Annotated[float, typer.Option("--error", help="Probability that an entry is wrong.")] = 0.05,
     column_error: Annotated[
         str | None,
-        typer.Option("--column-error", help="The same of some columns, such as 'age=0.2, job=0'.", show_default=False),
+        typer.Option(
+            "--column-error", help="That probability by column, such as 'age=0.2, job=0'.", show_default="--error"
+        ),
     ] = None,
     mean: Annotated[
-        bool, typer.Option("--mean", help="What is expected of each entry by itself, not the most likely row.")
+        bool, typer.Option("--mean", help="Write the mean of each entry instead of the most likely row.")
     ] = False,
     changes: Annotated[
-        str | None, typer.Option("--changes", help="A file of the entries that were changed.", show_default=False)
+        str | None, typer.Option("--changes", help="File that lists the changed entries.", show_default="none")
     ] = None,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
@@ -46,16 +48,16 @@ def denoise(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Clean noisy rows: the most likely row, given that each entry is wrong with a stated probability.
+    """Replace noisy rows by the most likely clean ones, given the probability that an entry is wrong.
 
-    A wrong entry of a column with a list of values is any other of them, each as likely; a wrong number is a draw from
-    the column's marginal. Holes stay holes. It is exact where the table has few possible rows; otherwise the most
-    likely row is a local optimum, and --mean an estimate by Gibbs sampling, with its standard error in --changes. That
-    file has a line for each entry that was changed (with --mean: that is more likely wrong than not); rows are counted
-    from 0.
+    A wrong entry of a column with a list of values is any other of them with equal probability; a wrong number is a
+    draw from the column's marginal. Missing values stay missing. Where few rows are possible, all of them are summed;
+    otherwise the most likely row is a local optimum, and --mean an estimate by Gibbs sampling, with its standard error
+    in the file of --changes. That file has a line for each changed entry (with --mean: each entry that is more likely
+    wrong than not). Row 0 is the first.
     """
     if changes == "-":
-        raise usage("'--changes' should be a file: standard output is for the table.")
+        raise usage("'--changes' should be a file, not -: standard output is for the table.")
     from made.io.write import Writer
     from made.queries.batches import counted_from
 
@@ -63,7 +65,7 @@ def denoise(
     errors = assignments("--column-error", column_error, model) or {}
     for name, chance in errors.items():
         if not isinstance(chance, float):
-            raise usage(f"'--column-error' of {name!r} should be a probability, not {chance!r}.")
+            raise usage(f"'--column-error' of {name!r} should be a probability such as 0.1, not {chance!r}.")
     names, random = list(model.schema.names), model.generator(seed)
     changed, entries, method, largest = 0, 0, "", 0.0
     with ExitStack() as open_files:
@@ -93,7 +95,7 @@ def denoise(
 
 
 def _changes(names: list[str], rows: Any, clean: Any, how: Denoised, which: NDArray[Any], first: int) -> pa.Table:
-    """A line for each of some entries: what it was, what it is now, and the probability that it was wrong."""
+    """A line for each changed entry: its old value, its new value, and the probability that it was wrong."""
     import numpy as np
     import pyarrow as pa
 

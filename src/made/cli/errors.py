@@ -17,18 +17,26 @@ import typer
 from made.cli.printing import note
 from made.cli.signals import WORDS, print_stopped, signal_of
 from made.display import shortened
-from made.errors import DataError, Diverged, ModelError, ParameterError, QuestionError, UnseenWarning, is_out_of_memory
+from made.errors import (
+    DataError,
+    Diverged,
+    MadeError,
+    ModelError,
+    ParameterError,
+    QuestionError,
+    UnseenWarning,
+    is_out_of_memory,
+)
 from made.hints import for_command_line
 
 __all__ = ["EXIT_CODES", "command", "fail", "report", "usage"]
 
-# What the exit code of every command says.
 EXIT_CODES = {
     0: "done",
-    1: "an internal error, which is worth a report",
-    2: "usage: an argument, a parameter or a question cannot be used",
-    3: "data refused, or a file that cannot be read or written",
-    4: "model refused",
+    1: "internal error; please report it",
+    2: "wrong usage: an argument, a parameter or a question",
+    3: "invalid data, or a file that cannot be read or written",
+    4: "invalid model",
     5: "training diverged",
     130: "stopped by SIGINT (Ctrl-C)",
     143: "stopped by SIGTERM",
@@ -40,26 +48,24 @@ R = TypeVar("R")
 
 
 def fail(text: str, code: int) -> typer.Exit:
-    """The end of a command that could not do its work."""
+    """Print an error, and give the exception that ends the command."""
     text = shortened(text, LONGEST)
     note(f"Error: {text}")
     return typer.Exit(code)
 
 
 def usage(text: str) -> typer.Exit:
-    """The end of a command that was not well put."""
+    """See :func:`fail`: wrong usage, exit code 2."""
     return fail(text, 2)
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors, whatever they are, become a sentence and an exit code."""
+    """Decorator of a command: every error becomes a sentence and an exit code."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             with warnings.catch_warnings(), for_command_line():
-                # The columns of a file are found by name where both have names, and by place where not.
-                warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
                 unseen = _counted_unseen()
                 answer = function(*args, **kwargs)
                 sys.stdout.flush()
@@ -75,7 +81,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _counted_unseen() -> Counter[str]:
-    """Values that training never saw, by column, which are counted from now on instead of warned of block by block."""
+    """Counts of values unseen in training, by column, collected from now on instead of a warning for each batch."""
     counts: Counter[str] = Counter()
     show = warnings.showwarning
 
@@ -91,7 +97,7 @@ def _counted_unseen() -> Counter[str]:
 
 
 def report(error: BaseException) -> int:
-    """Say what happened in a sentence. Returns the exit code."""
+    """Print an error as a sentence, and return the exit code."""
     code = _exit_code(error)
     if code in (0, 3):
         _give_up_standard_output()
@@ -107,12 +113,12 @@ def report(error: BaseException) -> int:
 def _exit_code(error: BaseException) -> int:
     if number := signal_of(error):
         return 128 + number
-    if isinstance(error, BrokenPipeError):  # whoever read standard output has seen enough
+    if isinstance(error, BrokenPipeError):  # the reader of standard output has closed it
         return 0
     for kinds, code in (
         (ModelError, 4),
         (Diverged, 5),
-        # A name that is taken, and a package that is not installed: another argument, or none, would do.
+        # A file that exists, a package that is not installed: other arguments would help.
         ((QuestionError, ParameterError, FileExistsError, ImportError), 2),
         ((DataError, OSError, MemoryError, UnicodeError, EOFError, OverflowError, RecursionError), 3),
     ):
@@ -126,6 +132,8 @@ def _exit_code(error: BaseException) -> int:
 
 def _sentence(error: BaseException, code: int) -> str:
     text = str(error)
+    if isinstance(error, MadeError) and error.argument:  # a parameter of Python is an option here
+        text = text.replace(f"'{error.argument}'", f"'--{error.argument.replace('_', '-')}'")
     if code > 128:
         return text if text and isinstance(error, KeyboardInterrupt) else WORDS[code - 128]
     if isinstance(error, (DataError, ModelError, ParameterError, QuestionError, Diverged)) or code == 2:
@@ -140,7 +148,7 @@ def _sentence(error: BaseException, code: int) -> str:
         where = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
         return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}."
     if isinstance(error, RecursionError):
-        return "this is nested too deeply to be read."
+        return "the input is nested too deeply."
     if is_out_of_memory(error):
         return f"there is not enough memory: use fewer rows at a time, or a smaller network ({first or 'no details'})."
     if isinstance(error, OverflowError):
@@ -149,7 +157,7 @@ def _sentence(error: BaseException, code: int) -> str:
 
 
 def _give_up_standard_output() -> None:
-    """If standard output cannot be written to, Python must not try once more at the end, which is a traceback."""
+    """Close a standard output that cannot be written to: Python would flush it at exit, and print a traceback."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):

@@ -23,7 +23,10 @@ def evaluate(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """The mean negative log-likelihood of rows, with its 95 % interval. Of a named set, the test rows unless told."""
+    """Print the mean negative log-likelihood (NLL) of rows, with its 95 % interval.
+
+    Of a named dataset, the test rows are evaluated by default.
+    """
     import numpy as np
     import torch
 

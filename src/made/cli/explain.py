@@ -27,7 +27,7 @@ def explain(
     folder: MODEL,
     data: DATA,
     out: OUT = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many of the oddest rows to show.")] = 10,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many rows to show.")] = 10,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
@@ -35,9 +35,10 @@ def explain(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Which entries make a row odd: the oddest rows, and the surprise of each column in nats.
+    """Find the least likely rows, and the entries that make them so.
 
-    The surprise is -log p(x_d | x_<d), the mean over masks. With --out, that of every entry of every row.
+    The surprise of an entry is -log p(x_d | x_<d) in nats, the mean over masks. With --out, the surprise of every entry
+    of every row is written instead.
     """
     import numpy as np
 
@@ -65,7 +66,7 @@ def explain(
     found: list[dict[str, Any]] = []
     for row, nll, one in oddest.rows:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenWarning)  # they were counted when the rows were scored
+            warnings.simplefilter("ignore", UnseenWarning)  # counted when the rows were scored
             surprise = model.surprise(one)
         each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)[0]
         ranked = [int(d) for d in np.argsort(-np.nan_to_num(each, nan=-np.inf), kind="stable") if each[d] == each[d]]
@@ -80,9 +81,9 @@ def explain(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"The {len(found)} oddest of {count} rows, counted from 0; surprise in nats")
-    for title in ("row", "NLL", "what is odd"):
-        table.add_column(title, justify="left" if title == "what is odd" else "right")
+    table = Table(title=f"The {len(found)} least likely of {count} rows (row 0 is the first); surprise in nats")
+    for title in ("row", "NLL", "surprising entries"):
+        table.add_column(title, justify="left" if title == "surprising entries" else "right")
     for fact in found:
         parts = [f"{name}={fact['values'][name]} ({value:.1f})" for name, value in list(fact["surprise"].items())[:4]]
         table.add_row(str(fact["row"]), f"{fact['nll']:.2f}", cell(", ".join(parts)))
@@ -90,17 +91,17 @@ def explain(
 
 
 class _Oddest:
-    """The rows of highest NLL of all that it has met, the oddest first: their numbers, their NLLs, and themselves."""
+    """The rows of highest NLL so far, in order: their numbers, their NLLs, and the rows."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.rows: list[tuple[int, float, Any]] = []
 
     def meet(self, first: int, rows: Any, places: NDArray[Any], nll: NDArray[Any]) -> None:
-        """Look at some rows more: the NLLs of those at some places of a block."""
+        """Take rows into account: the NLLs of those at some places of a batch."""
         for index in (-nll).argsort(kind="stable")[: self.count].tolist():
             row = int(places[index])
-            # A copy, so that the rows around it are not kept.
+            # A copy, so that the rest of the batch can be freed.
             one = rows.take([row]) if hasattr(rows, "column_names") else rows[row : row + 1].copy()
             self.rows.append((first + row, float(nll[index]), one))
         self.rows = sorted(self.rows, key=lambda each: (-each[1], each[0]))[: self.count]

@@ -1,4 +1,4 @@
-"""`made fit`: from data to a model in a folder."""
+"""`made fit`: learn the distribution of a table, and save the model in a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command, usage
-from made.cli.options import DATA, JSON, QUIET
+from made.cli.options import DATA, JSON, QUIET, VALID
 from made.cli.parsing import place, whole_number
 from made.cli.pictures import draw_pictures
 from made.cli.printing import note, print_json
@@ -67,30 +67,31 @@ def _with_parameters(function: Callable[..., None]) -> Callable[..., None]:
 @command
 def fit(
     data: DATA,
-    out: Annotated[Path, typer.Option("--out", help="The folder for the model.", show_default=False)],
-    valid: Annotated[
-        str | None, typer.Option("--valid", help="Rows to choose the epoch by, like DATA.", show_default=False)
-    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the model.", show_default=False)],
+    valid: VALID = None,
     config: Annotated[
-        Path | None, typer.Option("--config", help="A TOML file with parameters; options override it.")
+        Path | None, typer.Option("--config", help="TOML file of parameters; options override it.", show_default="none")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option("--preset", help=f"Parameters that go together, which others override: {', '.join(PRESETS)}."),
+        typer.Option(
+            "--preset",
+            help=f"Named set of parameters, overridden by --config and options. One of {', '.join(PRESETS)}.",
+            show_default="none",
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what --out holds.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that --out holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the training in --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model in --out.")] = False,
     image: Annotated[
-        str | None, typer.Option("--image", help="The shape of a row that is an image, such as 28x28.")
+        str | None, typer.Option("--image", help="Shape of rows that are images, such as 28x28.", show_default="none")
     ] = None,
     as_json: JSON = False,
     quiet: QUIET = False,
     **options: Any,
 ) -> None:
-    """Learn the distribution of a table, and keep it in a folder.
+    """Learn the distribution of a table, and save the model in a folder.
 
-    A named set brings its own validation rows. What is being learned is kept in the folder all the time: in whatever
-    way a run was stopped, --resume goes on with it, to the same weights.
+    The folder holds checkpoints during training: however a run was stopped, --resume continues it, to the same weights.
     """
     if preset is not None and preset not in PRESETS:
         raise usage(f"'--preset' should be one of {', '.join(PRESETS)}, not {preset!r}.")
@@ -102,20 +103,19 @@ def fit(
     parameters = {name: value_of(name, value) for name, value in given.items()}
     shape = _shape(image)
     if resume and overwrite:
-        raise usage("'--resume' and '--overwrite' exclude each other.")
+        raise usage("'--resume' and '--overwrite' exclude each other: choose one.")
 
-    # Loaded here, so that --help need not wait for torch.
     from made.estimator import MADE
     from made.model.folder import check_replaceable, is_begun
     from made.model.run import longer
 
     stored: dict[str, Any] = {}
     if resume and not is_begun(out):
-        note(f"Note: there is nothing to go on with in {out}: training starts.", quiet)
+        note(f"Note: {out} has no run to resume: training starts from scratch.", quiet)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         check_replaceable(out)
         if not resume and not overwrite:
-            raise usage(f"{out} exists: go on with it (--resume), replace it (--overwrite), or choose another folder.")
+            raise usage(f"{out} exists: resume it (--resume), replace it (--overwrite), or choose another folder.")
         if resume and is_begun(out):
             before = MADE.load(out)
             stored = before.get_params(deep=False)

@@ -12,9 +12,12 @@ __all__ = ["page_path", "write_page"]
 
 
 def page_path(command: str, out: str | None, data: str) -> Path:
-    """The file for a page of a command, a .html file or one in a folder; that it can be written is known before work.
+    """The file of a command's page, checked before any work: it can be written, and replaces no other file.
 
-    A page of the same command is replaced, any other file refused.
+    Arguments:
+        command: the command; a page of the same command may be replaced.
+        out: an .html file, or a folder for it; None for a name made from ``data``.
+        data: the name of the rows.
     """
     from made.pages.render import generator
 
@@ -25,15 +28,15 @@ def page_path(command: str, out: str | None, data: str) -> Path:
             raise usage(f"'--out' should end in .html, or be a folder, not {str(path)!r}.")
         path = path / f"{command}.html"
     if path.exists() and not (path.is_file() and generator(command).encode() in path.read_bytes()[:1000]):
-        raise usage(f"'--out': {path} is there, and is not a page of `made {command}`: choose another name.")
+        raise usage(f"'--out': {path} exists, and is not a page of `made {command}`: choose another name.")
     there = next(folder for folder in (path.parent, *path.parent.absolute().parents) if folder.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise fail(f"'--out': cannot write to {path}: choose another place.", 3)
+        raise fail(f"'--out': cannot write to {path}: choose another folder.", 3)
     return path
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page, whole or not at all, with the folders that it is in."""
+    """Write a page atomically, and make its folder."""
     from made.io.atomic import atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)

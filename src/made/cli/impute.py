@@ -33,18 +33,18 @@ def impute(
     data: DATA,
     out: OUT = None,
     strategy: Annotated[
-        str, typer.Option("--strategy", help="sample, mode (the most likely value), or mean (of numeric columns).")
+        str, typer.Option("--strategy", help="sample, mode, or mean (of numeric columns; the mode of others).")
     ] = "sample",
     draws: Annotated[
         int,
-        typer.Option("--draws", min=1, max=1000, help="How many completions; more than one takes --out, or --stack."),
+        typer.Option("--draws", min=1, max=1000, help="Number of imputed tables; several need --out or --stack."),
     ] = 1,
     stack: Annotated[
-        bool, typer.Option("--stack", help="All completions in one table, with the columns row and draw in front.")
+        bool, typer.Option("--stack", help="Write all imputed tables as one, with the columns row and draw in front.")
     ] = False,
     uncertainty: Annotated[
         str | None,
-        typer.Option("--uncertainty", help="A file that says how sure each filled entry is.", show_default=False),
+        typer.Option("--uncertainty", help="File for the uncertainty of each imputed value.", show_default="none"),
     ] = None,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
@@ -52,19 +52,19 @@ def impute(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Fill the holes of a table, and leave the rest as it is.
+    """Fill the missing values of a table, given the observed values of each row.
 
-    With --draws N, files FILE-1, ..., FILE-N are written, or one with --stack. With --uncertainty, there is a line for
-    each hole: of a column with a list of values, the probability of the value that was filled in and the entropy; of
-    numbers, the standard deviation and the ends of a 90 % interval. Rows are counted from 0. With --on-error skip, a
-    row that cannot be read is an empty row, so that rows keep their places.
+    With --draws N, the files FILE-1, ..., FILE-N are written, or a single one with --stack. The file of --uncertainty
+    has a line for each imputed value: the probability of the value and the entropy for a column with a list of values,
+    the standard deviation and a 90 % interval for numbers. Row 0 is the first. With --on-error skip, a row that cannot
+    be read becomes an empty row, so that rows keep their places.
     """
     if strategy not in ("sample", "mode", "mean"):
         raise usage(f"'--strategy' should be sample, mode or mean, not {strategy!r}.")
     if draws > 1 and (strategy != "sample" or (out in (None, "-") and not stack)):
-        raise usage("'--draws' above 1 needs '--strategy sample', and a file in '--out' or '--stack'.")
+        raise usage("'--draws' above 1 needs '--strategy sample', and either a file in '--out' or '--stack'.")
     if uncertainty == "-":
-        raise usage("'--uncertainty' should be a file: standard output is for the table.")
+        raise usage("'--uncertainty' should be a file, not -: standard output is for the table.")
     import numpy as np
 
     from made.io.write import Writer
@@ -73,7 +73,7 @@ def impute(
     names, random = list(model.schema.names), model.generator(seed)
     row_filter = RowFilter(model, on_error)
     if stack and {"row", "draw"} & set(names):
-        raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: leave it out.")
+        raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: rename it.")
     paths = _numbered(str(out), draws) if draws > 1 and not stack else []
     with ExitStack() as open_files:
         enter = open_files.enter_context
@@ -96,7 +96,7 @@ def impute(
             return [filled] if draws == 1 else list(filled), how_sure
 
         for first, rows in stream_rows(data, model, quiet):
-            rows = _settled(row_filter.settle(rows), model)
+            rows = _as_floats(row_filter.settle(rows), model)
             parts = row_filter.answers(first, rows, fill) or [(np.arange(0), fill(row_filter.blank(rows)))]
             each = [spread([(at, some[draw]) for at, (some, _) in parts], len(rows), names) for draw in range(draws)]
             if stack:
@@ -105,7 +105,9 @@ def impute(
                 for output, table in zip(outputs, each, strict=True):
                     output.write(table)
             if sure is not None and uncertainty is not None:
-                lines = _holes(model, each, _together([(at, how) for at, (_, how) in parts], len(rows)), first)
+                lines = _imputed_values(
+                    model, each, _of_all_rows([(at, how) for at, (_, how) in parts], len(rows)), first
+                )
                 sure.write(for_file(lines, uncertainty, None, safe_csv))
             rows_seen += len(rows)
         outputs[0].facts = row_filter.facts()
@@ -117,8 +119,8 @@ def impute(
         note(f"{rows_seen} rows written to each of {paths[0]}, ..., {paths[-1]}.", quiet)
 
 
-def _together(parts: Sequence[tuple[NDArray[Any], Uncertainty | None]], rows: int) -> Uncertainty:
-    """How sure the entries of some rows each are, as of all rows, of which the others have no entry."""
+def _of_all_rows(parts: Sequence[tuple[NDArray[Any], Uncertainty | None]], rows: int) -> Uncertainty:
+    """The uncertainty of all rows of a batch; NaN for rows without an answer."""
     import numpy as np
 
     from made.queries.imputation import Uncertainty
@@ -138,8 +140,8 @@ def _numbered(out: str, count: int) -> list[str]:
     return [str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in range(1, count + 1)]
 
 
-def _settled(rows: Any, model: Model) -> Any:
-    """Whole numbers as real ones where the model has these: what is filled in need not be whole, in any piece."""
+def _as_floats(rows: Any, model: Model) -> Any:
+    """Integers as floats where the model has floats: imputed values need not be whole, in any batch."""
     if not hasattr(rows, "column_names") or not model.schema.named:
         return rows
     import pyarrow as pa
@@ -152,7 +154,7 @@ def _settled(rows: Any, model: Model) -> Any:
 
 
 def _stacked(draws: list[Any], names: list[str], first: int) -> pa.Table:
-    """All draws of a row one below the other, with the row's number and the draw's in front."""
+    """All draws of a row one below the other, after the numbers of the row and of the draw."""
     import numpy as np
     import pyarrow as pa
 
@@ -166,8 +168,8 @@ def _stacked(draws: list[Any], names: list[str], first: int) -> pa.Table:
     return table.add_column(0, "row", pa.array(first + np.repeat(np.arange(rows), count)))
 
 
-def _holes(model: Model, draws: list[Any], sure: Uncertainty, first: int) -> pa.Table:
-    """A line for each hole and draw: what was filled in, and how sure that is."""
+def _imputed_values(model: Model, draws: list[Any], sure: Uncertainty, first: int) -> pa.Table:
+    """A line for each missing value and draw: the imputed value and its uncertainty."""
     import numpy as np
     import pyarrow as pa
 

@@ -20,7 +20,7 @@ __all__ = ["given_columns", "log_probs"]
 def log_probs(
     model: Model, data: str, given: str | None, quiet: bool, row_filter: RowFilter | None = None
 ) -> Iterator[NDArray[Any]]:
-    """log p of rows, block by block; NaN for those that are skipped."""
+    """log p of rows, batch by batch; NaN for rows that are skipped."""
     import numpy as np
 
     names = given_columns(given, model)
@@ -34,4 +34,5 @@ def log_probs(
 
 
 def given_columns(given: str | None, model: Model) -> list[str | int] | None:
+    """The columns of ``--given``."""
     return None if given is None else columns("--given", given, model)

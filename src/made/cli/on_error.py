@@ -1,4 +1,4 @@
-"""Rows that cannot be answered: the first one ends a command, or all of them are skipped and counted."""
+"""The option --on-error: rows that the model cannot answer end the command, or are skipped and counted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class OnError(StrEnum):
-    """What becomes of a command when a row cannot be answered."""
+    """What a command does about a row that cannot be answered."""
 
     stop = "raise"
     skip = "skip"
@@ -37,21 +37,21 @@ ON_ERROR = Annotated[
     OnError,
     typer.Option(
         "--on-error",
-        help="A row that cannot be answered: raise ends the command, skip leaves its answer empty and counts it.",
+        help="For a row that cannot be answered: raise an error, or skip it: its answer is empty.",
     ),
 ]
 
 
 class RowFilter:
-    """Tells the rows that a model can answer from those that it cannot.
+    """Separates the rows that a model can answer from those that it cannot.
 
     Arguments:
-        made: the model.
+        model: the model.
         on_error: what to do about rows that it cannot answer.
 
     Attributes:
-        skipped: how many rows were skipped.
-        reasons: why, of the first three.
+        skipped: number of skipped rows.
+        reasons: why the first three were skipped.
     """
 
     def __init__(self, model: Model, on_error: OnError) -> None:
@@ -60,10 +60,9 @@ class RowFilter:
         self._unusable: dict[int, str] = {}
 
     def settle(self, rows: Any, ignore: int | None = None) -> Any:
-        """A block without what spoils a whole column: its row is skipped, and there is a hole in its place.
+        """A batch without entries that spoil a whole column: they become missing, and their rows are skipped.
 
-        That is infinity, and a text among numbers, for which all of them were read as text. A column that is not looked
-        at (``ignore``) may have text.
+        These are infinities, and text among numbers, which makes the column text. The column ``ignore`` is left alone.
         """
         self._unusable = {}
         if not self.skip:
@@ -84,13 +83,13 @@ class RowFilter:
     def answers(
         self, first: int, rows: Any, answer: Callable[[Any], Answer], ignore: int | None = None
     ) -> list[tuple[NDArray[Any], Answer]]:
-        """The answers to a block of rows, in parts, and which rows each is of.
+        """The answers to a batch, in parts, each with the places of its rows.
 
         Arguments:
-            first: how many rows come before the block.
-            rows: the block, settled.
-            answer: what to ask of rows that the model can answer; an error that names a row takes that row out.
-            ignore: a column that is not looked at.
+            first: number of rows before the batch.
+            rows: the batch, after :meth:`settle`.
+            answer: the query; an error that carries a row excludes that row.
+            ignore: a column that does not matter.
         """
         import numpy as np
 
@@ -110,18 +109,18 @@ class RowFilter:
         return parts
 
     def facts(self) -> dict[str, Any]:
-        """For JSON; nothing, if rows are not skipped."""
+        """The skipped rows, for JSON; empty with --on-error raise."""
         return {"skipped": self.skipped, "reasons": self.reasons} if self.skip else {}
 
     def note(self, quiet: bool) -> None:
-        """Say how many rows were skipped, and why."""
+        """Print how many rows were skipped, and why."""
         if self.skipped:
             rows = "1 row was" if self.skipped == 1 else f"{self.skipped} rows were"
             more = "; the first of them" if self.skipped > len(self.reasons) else ""
             note("\n  ".join([f"Note: {rows} skipped, with an empty answer{more}:", *self.reasons]), quiet)
 
     def blank(self, rows: Any) -> Any:
-        """One row in which nothing is observed."""
+        """One row without observed values."""
         import numpy as np
 
         if not hasattr(rows, "column_names"):
@@ -168,7 +167,7 @@ class RowFilter:
         return numbers.cast(pa.int64()) if whole else numbers
 
     def _wrong_entries(self, rows: Any, ignore: int | None) -> dict[int, str]:
-        """The rows with a value that a column cannot have, and the first of their errors."""
+        """The rows with an invalid value, and the first error of each."""
         import numpy as np
 
         from made.errors import MadeError
@@ -181,7 +180,7 @@ class RowFilter:
         except MadeError as error:
             if error.row is None:
                 raise
-            return wrong  # not even a table: then it is taken apart row by row
+            return wrong  # not a table as a whole: rows are tried one by one
         for number, (field, d) in enumerate(zip(schema.fields, places, strict=True)):
             if number == ignore:
                 continue
@@ -192,7 +191,7 @@ class RowFilter:
             except MadeError as error:
                 if error.row is None:
                     raise
-            # What is wrong with a value is wrong with it in every row.
+            # An invalid value is invalid in every row.
             seen = np.flatnonzero(~is_missing(values))
             distinct, which = np.unique(values[seen], return_inverse=True)
             faults: dict[int, str] = {}
@@ -206,7 +205,7 @@ class RowFilter:
 def _halves(
     rows: Any, places: NDArray[Any], answer: Callable[[Any], Answer], wrong: dict[int, str]
 ) -> Iterator[tuple[NDArray[Any], Answer]]:
-    """The answers to some rows: where there is an error over one of them, to each half, down to that row."""
+    """The answers to some rows: on an error in one of them, each half is tried, down to that row."""
     from made.errors import MadeError
 
     todo = [places] if len(places) else []
@@ -224,11 +223,11 @@ def _halves(
 
 
 def spread(parts: Sequence[tuple[NDArray[Any], Any]], rows: int, names: Sequence[str] | None) -> Any:
-    """Tables of some rows each as one of all rows, in which the others are empty.
+    """Answers to some rows as a table of all rows, in which the others are empty.
 
     Arguments:
-        parts: which rows, and their table or array; at least one, for the types of the columns.
-        rows: how many there are.
+        parts: places of rows, and their table or array; at least one, for the types of the columns.
+        rows: number of rows.
         names: the columns of arrays.
     """
     import numpy as np

@@ -20,19 +20,19 @@ __all__ = ["Output", "for_file", "texts"]
 
 
 class Output:
-    """A table that comes in pieces, to a file or to standard output.
+    """A table written batch by batch, to a file or to standard output.
 
-    As JSON, rows are kept until the end, unless they go to a file.
+    For JSON on standard output, rows are kept until the end.
 
     Arguments:
-        out: the file; ``-`` or none to print it.
+        out: the file; ``-`` or None for standard output.
         as_json: print JSON and nothing else.
-        quiet: no note of what was written.
-        names: the columns of pieces that are arrays.
-        safe_csv: put an apostrophe before what a spreadsheet would run.
+        quiet: print no note of what was written.
+        names: the columns of batches that are arrays.
+        safe_csv: put an apostrophe before text that a spreadsheet would run as a formula.
 
     Attributes:
-        facts: what JSON says beside the rows.
+        facts: what JSON holds beside the rows.
         rows: how many there are.
     """
 
@@ -61,7 +61,7 @@ class Output:
         return self
 
     def write(self, rows: Any) -> None:
-        """Write some rows more."""
+        """Write a batch of rows."""
         self.rows += len(rows)
         if self._writer is not None:
             self._writer.write(for_file(rows, self.out or "-", self.names, self.safe_csv))
@@ -86,7 +86,7 @@ class Output:
 
 
 def for_file(rows: Any, target: str, names: Sequence[str] | None, safe_csv: bool) -> Any:
-    """A table as it is written: into CSV, without formulas if told."""
+    """A table as it is written: for CSV, without formulas if ``safe_csv``."""
     if not safe_csv or (target != "-" and Path(target).suffix.lower() != ".csv"):
         return rows
     from made.io.write import as_table, spreadsheet_safe
@@ -95,7 +95,7 @@ def for_file(rows: Any, target: str, names: Sequence[str] | None, safe_csv: bool
 
 
 def texts(table: Any, column: int, rows: NDArray[Any]) -> pa.Array:
-    """Some entries of a column as text, as a CSV file has them; null for a hole."""
+    """Some entries of a column as text, as in CSV; null where missing."""
     import pyarrow as pa
 
     from made.io.write import as_text

@@ -1,4 +1,4 @@
-"""Lists on the command line: entries with commas between them, in double quotes where an entry has a comma itself."""
+"""Values of options: comma-separated lists, with double quotes around an entry that has a comma."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST_DIGITS = 9
 
 
 def whole_number(text: str) -> int | None:
-    """A whole number in ASCII digits, of a sensible size; ``None`` if the text is something else."""
+    """A whole number of at most nine ASCII digits; None if the text is something else."""
     return int(text) if re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", text) else None
 
 
 def whole_numbers(option: str, text: str, least: int, empty: bool = False) -> list[int]:
-    """Whole numbers with commas between them."""
+    """A comma-separated list of whole numbers."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     numbers = [number for part in parts if (number := whole_number(part)) is not None and number >= least]
     if (not parts and not empty) or len(numbers) < len(parts):
@@ -37,7 +37,7 @@ def whole_numbers(option: str, text: str, least: int, empty: bool = False) -> li
 
 
 def place(name: str, names: Sequence[str]) -> str | int:
-    """A column by its name, with the spaces around it or without, or by its number, if no name is that."""
+    """A column by its name, with or without surrounding spaces, or by its number if no column has that name."""
     if name in names:
         return name
     name = name.strip()
@@ -46,16 +46,16 @@ def place(name: str, names: Sequence[str]) -> str | int:
 
 
 def columns(option: str, text: str, model: Model) -> list[str | int]:
-    """'age, job' as columns."""
+    """Parse 'age, job' as columns."""
     names = model.schema.names
     found = [place(entry, names) for entry in _entries(option, text) if entry.strip()]
     if not found:
-        raise usage(f"'{option}' should name columns, such as age,job.")
+        raise usage(f"'{option}' should name columns, such as age,job, not {text!r}.")
     return found
 
 
 def assignments(option: str, text: str | None, model: Model) -> dict[str | int, Any] | None:
-    """'a=1, b=x' as columns and values; a value may be in quotes. A column's name may have a = in it."""
+    """Parse 'a=1, b=x' as values by column; a value may be in quotes, and a column's name may contain =."""
     if text is None:
         return None
     names, known = model.schema.names, dict[str | int, Any]()
@@ -65,18 +65,18 @@ def assignments(option: str, text: str | None, model: Model) -> dict[str | int, 
         middle = fitting[-1] if fitting else 0
         name, value = entry[:middle], entry[middle + 1 :].strip()
         if not name.strip() or not value:
-            raise usage(f"'{option}' should be such as 'Status=bad, Home=rent', not {shortened(entry, 80)!r}.")
+            raise usage(f"'{option}' should be a list such as 'Status=bad, Home=rent', not {shortened(entry, 80)!r}.")
         known[place(name, names)] = _number(value)
     return known
 
 
 def kinds(option: str, text: str) -> dict[str, str]:
-    """'age=numeric, job=drop' as words by column; a column's name may have a = in it, a word has none."""
+    """Parse 'age=numeric, job=drop' as kinds by column; a column's name may contain =."""
     found: dict[str, str] = {}
     for entry in _entries(option, text):
         name, sign, word = entry.rpartition("=")
         if not sign or not name.strip() or not word.strip():
-            raise usage(f"'{option}' should be such as 'age=numeric, job=drop', not {shortened(entry, 80)!r}.")
+            raise usage(f"'{option}' should be a list such as 'age=numeric, job=drop', not {shortened(entry, 80)!r}.")
         found[name] = word.strip()
     return found
 
@@ -93,7 +93,7 @@ def _entries(option: str, text: str) -> list[str]:
 
 
 def _number(value: str) -> Any:
-    """A value as a number, if it looks like one: the model's columns know what to make of either."""
+    """A value as a number if it looks like one; the model's columns accept either."""
     try:
         number = math.nan if "_" in value else float(value)
     except ValueError:

@@ -14,13 +14,13 @@ __all__ = ["draw_pictures"]
 
 
 def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: bool) -> None:
-    """Put pictures into the model's folder, if there is matplotlib."""
+    """Draw the learning curve, and samples if rows are images, into the model's folder; needs matplotlib."""
     from importlib.util import find_spec
 
     from made.model.folder import add_files
 
     if find_spec("matplotlib") is None:
-        note("No pictures: for them, install matplotlib (pip install 'made[plot]').", quiet)
+        note("No pictures: install matplotlib (pip install 'made[plot]').", quiet)
         return
     from made.paper.image_tiles import plot_images
     from made.training.plots import plot_learning_curve

@@ -35,7 +35,7 @@ DAY = 86_400.0
 def predict(
     folder: MODEL,
     data: DATA,
-    target: Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)],
+    target: Annotated[str, typer.Option("--target", help="Column to predict.", show_default=False)],
     out: OUT = None,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
@@ -44,11 +44,11 @@ def predict(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Predict a column from whatever else is known of each row.
+    """Predict a column, given whatever else is observed in each row.
 
-    Of a column with a list of values: the most likely one, and the probability of each. Of numbers: mean, standard
-    deviation, median, and the quantiles of 5 and 95 %. Rows may have holes anywhere, and may lack the column; where
-    they have it, it is not looked at, but how good the predictions are is said on standard error, or in the JSON.
+    For a column with a list of values: the most likely one, and the probability of each. For numbers: mean, standard
+    deviation, median, and the 5 % and 95 % quantiles. Any value may be missing, and DATA may lack the column. Where it
+    has the column, predictions do not depend on it, and their scores are printed on standard error, or in the JSON.
     """
     import numpy as np
 
@@ -80,7 +80,7 @@ def predict(
 
 
 def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
-    """The codes of what the rows have in a column, NaN where nothing or nothing known; and how many are not known."""
+    """The true codes of a column, NaN where missing or unknown to the model; and how many are unknown."""
     import numpy as np
 
     from made.errors import DataError
@@ -90,8 +90,8 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     schema = model.schema
     here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d
     field, values, dtype = schema.fields[d], table.columns[here], table.dtypes[here]
-    hole = is_missing(values)
-    if dtype == "text" and not field.listed and field.temporal is None:  # one that is no number made all text
+    missing = is_missing(values)
+    if dtype == "text" and not field.listed and field.temporal is None:  # a single text makes the column text
         numbers = [number_in(text, False) if text else None for text in values.tolist()]
         values, dtype = np.array([math.nan if each is None else each for each in numbers]), "float"
     try:
@@ -105,12 +105,12 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
                 except DataError:
                     known[values[row]] = math.nan
             codes[row] = known[values[row]]
-    codes[hole | (field.foreign(values, codes) if field.listed else False)] = np.nan
-    return codes, int((np.isnan(codes) & ~hole).sum())
+    codes[missing | (field.foreign(values, codes) if field.listed else False)] = np.nan
+    return codes, int((np.isnan(codes) & ~missing).sum())
 
 
 def _predicted(field: Field, found: Forecast) -> pa.Table:
-    """What is expected of a column, as a table."""
+    """A prediction as a table."""
     import pyarrow as pa
 
     if found.probabilities.shape[1]:
@@ -133,7 +133,7 @@ def _predicted(field: Field, found: Forecast) -> pa.Table:
 
 
 class _Scores:
-    """How good predictions are, of the rows where the truth is known."""
+    """Scores of predictions, over rows whose true value is known."""
 
     def __init__(self) -> None:
         self.unknown = 0
@@ -144,7 +144,7 @@ class _Scores:
         self.chances: list[NDArray[Any]] = []
 
     def meet(self, truth: NDArray[Any], found: Forecast, unknown: int) -> None:
-        """Look at some rows more."""
+        """Take the predictions of a batch into account."""
         import numpy as np
 
         self.unknown += unknown
@@ -160,7 +160,7 @@ class _Scores:
             self.squares.append((found.mean[seen] - truth[seen]) ** 2)
 
     def facts(self, field: Field) -> dict[str, Any]:
-        """The scores by name; of rows where the truth is known, if there are any."""
+        """The scores by name, for JSON; only counts if no true value is known."""
         import numpy as np
 
         log_prob = np.concatenate([np.zeros(0), *self.log_probs])
@@ -181,12 +181,13 @@ class _Scores:
         return facts
 
     def lines(self, field: Field) -> list[str]:
-        """The scores in words."""
+        """The scores as notes."""
         facts = self.facts(field)
         lines = []
         if facts.pop("unknown"):
-            lines.append(f"Note: {self.unknown} rows have a value of {field.name!r} that the model does not know.")
+            text = f"Note: {self.unknown} rows have a value of {field.name!r} that the model does not know"
+            lines.append(f"{text}; they are not scored.")
         if rows := facts.pop("rows"):
             said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in facts.items())
-            lines.append(f"{visible(field.name)}: {said}; {rows} rows where it is known.")
+            lines.append(f"{visible(field.name)}: {said}; {rows} rows with a known value.")
         return lines

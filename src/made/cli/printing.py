@@ -14,31 +14,31 @@ __all__ = ["cell", "note", "print_json", "say"]
 
 
 def say(text: str) -> None:
-    """Print lines for the person on standard output; what names and values may do to a terminal is escaped."""
+    """Print text on standard output; control characters are escaped."""
     print(visible(text, lines=True), flush=True)
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """A sentence for the person, on standard error."""
+    """Print a note on standard error."""
     if not quiet:
-        with suppress(OSError, ValueError):  # nobody can be told that nobody can be told
+        with suppress(OSError, ValueError):  # there is nowhere to report that
             print(visible(text, lines=True), file=sys.stderr, flush=True)
 
 
 def cell(text: str) -> Any:
-    """Text for a table on the terminal, as it is: no markup, nothing that the terminal would obey."""
+    """Text for a table on the terminal, without markup and control characters."""
     from rich.text import Text
 
     return Text(visible(text))
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output; what is not a finite number is null."""
+    """Print JSON on standard output; numbers that are not finite are null."""
     print(json.dumps(_plain(value), indent=2, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it, whatever type a library gave it."""
+    """A value in the types of JSON."""
     if value is None or isinstance(value, (str, bool)):
         return str(value) if isinstance(value, str) else value
     if isinstance(value, dict):
@@ -52,4 +52,4 @@ def _plain(value: Any) -> Any:
     simple = value.tolist()
     if type(simple) is not type(value):
         return _plain(simple)
-    return _plain(float(value)) if value.dtype.kind == "f" else str(value)  # longer than what Python has
+    return _plain(float(value)) if value.dtype.kind == "f" else str(value)  # longer than a Python float

@@ -1,4 +1,4 @@
-"""`made report`: a page that shows what a model has learned of a table, beside the table."""
+"""`made report`: an HTML page that compares a table with samples of a model."""
 
 from __future__ import annotations
 
@@ -25,27 +25,31 @@ def report(
         str | None,
         typer.Option(
             "--out",
-            help="The page: a .html file, or a folder for it; with --json, there is none unless told.",
+            help="HTML file of the page, or a folder for it; with --json, no page is written by default.",
             show_default="report-DATA.html, in this folder",
         ),
     ] = None,
     samples: Annotated[
         int | None,
         typer.Option(
-            "--samples", min=1, max=10**6, help="How many rows to draw.", show_default="as many as DATA, at most 10000"
+            "--samples",
+            min=1,
+            max=10**6,
+            help="Number of samples to draw.",
+            show_default="as many as DATA, at most 10000",
         ),
     ] = None,
     rows: Annotated[
-        int, typer.Option("--rows", min=1, help="How many rows of DATA to look at; of more, so many are drawn.")
+        int, typer.Option("--rows", min=1, help="Number of rows of DATA to use; of more, a random subset.")
     ] = 20_000,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many of the oddest rows to show.")] = 10,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of the least likely rows to show.")] = 10,
     seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """A page that shows what a model has learned of a table: rows beside samples, and the oddest rows.
+    """Write an HTML page that compares a table with samples of a model, and shows the least likely rows.
 
-    The page is complete in itself. With --json, its numbers are printed.
+    The page is a single file without external resources. With --json, its numbers are printed.
     """
     page = None if out is None and as_json else page_path("report", out, data)
     from made.report.measure import measure

@@ -44,6 +44,8 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     if (file := _file(source)) is not None:
         return read(file), None
     name, chosen = datasets.split(source)
+    if name in datasets.TABLES:
+        raise DataError(f"{name!r} is a table without splits: leave out ':{chosen}'.")
     if not datasets.known(name):
         raise DataError(
             f"{source!r} is neither a file nor a named dataset: the datasets are "

@@ -11,6 +11,7 @@ from made.cli.models import load
 from made.cli.options import JSON, MODEL, OUT, QUIET, SAFE_CSV, SEED
 from made.cli.output import Output
 from made.cli.parsing import assignments
+from made.errors import DataError
 
 __all__ = ["sample"]
 
@@ -18,25 +19,30 @@ __all__ = ["sample"]
 @command
 def sample(
     folder: MODEL,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many rows.")] = 1,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Number of rows.")] = 1,
     out: OUT = None,
     given: Annotated[
-        str | None, typer.Option("--given", help="What is known, such as 'Status=bad, Home=rent'.", show_default=False)
+        str | None,
+        typer.Option("--given", help="Values to condition on, such as 'Status=bad, Home=rent'.", show_default="none"),
     ] = None,
     safe_csv: SAFE_CSV = False,
     temperature: Annotated[
-        float, typer.Option("--temperature", help="From 0.001 to 1000; below 1: nearer to the most likely rows.")
+        float, typer.Option("--temperature", help="From 0.001 to 1000; below 1, samples are closer to the mode.")
     ] = 1.0,
     seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Draw new rows."""
-    from made.queries import batches as blocks
+    """Draw new rows, all or given the values of some columns."""
+    from made.queries.batches import blocks
 
     model = load(folder, quiet=quiet)
     known, random = assignments("--given", given, model), model.generator(seed)
     with Output(out, as_json, quiet, model.schema.names, safe_csv) as output:
-        for begin in range(0, count, blocks.ROWS_AT_A_TIME):
-            some = min(blocks.ROWS_AT_A_TIME, count - begin)
-            output.write(model.sample(some, given=known, temperature=temperature, random_state=random))
+        for batch in blocks(count):
+            some = batch.stop - batch.start
+            try:
+                rows = model.sample(some, given=known, temperature=temperature, random_state=random)
+            except DataError as error:  # its row is that of the given values, not of a table
+                raise DataError(error.message, column=error.column) from None
+            output.write(rows)

@@ -25,8 +25,10 @@ def score(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """log p of each row, in nats. Empty entries are not observed: the likelihood is that of the others."""
+    """Print the log-likelihood log p of each row, in nats.
 
+    Missing values are not observed: the likelihood is that of the observed values.
+    """
     model = load(folder, masks, quiet)
     row_filter = RowFilter(model, on_error)
     parts = log_probs(model, data, given, quiet, row_filter)

@@ -17,7 +17,7 @@ LARGEST_TOML = 1 << 20
 
 
 def read_toml(option: str, path: Path) -> dict[str, Any]:
-    """A small TOML file, with - in its names taken as _."""
+    """Read a TOML file of at most 1 MB; - in names becomes _."""
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST_TOML + 1)
@@ -33,19 +33,21 @@ def read_toml(option: str, path: Path) -> dict[str, Any]:
 
 
 def parameters_in(path: Path | None) -> dict[str, Any]:
-    """The parameters that a file has; none without a file."""
+    """The parameters in a TOML file, if there is one."""
     if path is None:
         return {}
     content = read_toml("--config", path)
     if "seed" in content:
         content["random_state"] = content.pop("seed")
     if unknown := [name for name in content if name not in PARAMETERS]:
-        raise usage(f"'--config': {path} has {unknown[0]!r}, but the parameters are {', '.join(PARAMETERS)}.")
+        raise usage(
+            f"'--config': {path} has the unknown parameter {unknown[0]!r}: choose from {', '.join(PARAMETERS)}."
+        )
     return content
 
 
 def value_of(name: str, value: Any) -> Any:
-    """An option's text as the estimator takes it."""
+    """The value of an option as the estimator takes it."""
     kind = PARAMETERS[name].kind
     option = f"'--{name.replace('_', '-')}'"
     if kind == "sizes":

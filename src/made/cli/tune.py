@@ -1,4 +1,4 @@
-"""`made tune`: search for the parameters of a model by the likelihood of validation rows."""
+"""`made tune`: search for the parameters with the best validation NLL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from made.cli.errors import command
-from made.cli.options import DATA, JSON, QUIET
+from made.cli.options import DATA, JSON, QUIET, VALID
 from made.cli.printing import cell, note, print_json, say
 from made.cli.rows import own_validation, read_rows
 from made.cli.signals import signal_of
@@ -31,47 +31,49 @@ TOP = 5
 @command
 def tune(
     data: DATA,
-    out: Annotated[Path, typer.Option("--out", help="The folder for the search.", show_default=False)],
-    valid: Annotated[
-        str | None, typer.Option("--valid", help="Rows to choose by, like DATA.", show_default=False)
-    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the search.", show_default=False)],
+    valid: VALID = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=1, help="How many, with those that --out has.", show_default=str(TRIALS)),
+        typer.Option(
+            "--trials", min=1, help="Number of trials, including those already in --out.", show_default=str(TRIALS)
+        ),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Seconds after which no trial is begun.", show_default=False)
+        float | None, typer.Option("--timeout", help="Seconds after which no trial is started.", show_default="none")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="Processes that train at the same time.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=1, max=256, help="Number of processes that train in parallel.")
+    ] = 1,
     space: Annotated[
         Path | None,
         typer.Option(
             "--space",
-            help="A TOML file with what to search: name = [choice, ...], or name = {low = 0.1, high = 10, log = true}.",
+            help="TOML file of the search space: name = [choice, ...], or name = {low = 0.1, high = 10, log = true}.",
             show_default=False,
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="A TOML file with parameters for all trials.", show_default=False),
+        typer.Option("--config", help="TOML file of parameters for all trials.", show_default="none"),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the search that --out holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the search in --out.")] = False,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, max=2**32 - 1, help="The seed of search and training.", show_default="0"),
+        typer.Option(
+            "--seed", min=0, max=2**32 - 1, help="Random seed of the search and of training.", show_default="0"
+        ),
     ] = None,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Search for the parameters under which validation rows are likeliest.
+    """Search for the parameters with the best likelihood of validation rows.
 
-    A named set brings its own validation rows. The search is kept in the folder all the time: in whatever way it was
-    stopped, --resume goes on with it. The best parameters are for `made fit --config`.
+    However a search was stopped, --resume continues it. The best parameters are written for `made fit --config`.
     """
     fixed = None if config is None else {name: value_of(name, value) for name, value in parameters_in(config).items()}
     searched = None if space is None else read_toml("--space", space)
 
-    # Loaded here, so that --help need not wait for torch and optuna.
     from made import tuning
 
     before = tuning.load(out) if resume else None
@@ -80,7 +82,7 @@ def tune(
         more = " To search longer, raise --trials." if before.finished >= wanted else ""
         note(f"{before.finished} of {wanted} trials are finished.{more}", quiet)
     elif resume:
-        note(f"Note: there is nothing to go on with in {out}: the search starts.", quiet)
+        note(f"Note: {out} has no search to resume: it starts from scratch.", quiet)
     rows = read_rows(data, "train")[0]
     own_valid = [] if valid is None else ["--valid", valid]
     valid = own_validation(data) if valid is None else valid
@@ -113,7 +115,7 @@ def tune(
 
 
 def summary(tuned: Tuned, refit: str) -> dict[str, Any]:
-    """What became of a search."""
+    """The outcome of a search, for JSON."""
     states = {state: tuned.count(state) for state in ("complete", "pruned", "failed", "waiting")}
     return {
         "out": str(tuned.folder),
@@ -154,7 +156,7 @@ def _word(value: Any) -> str:
 
 @contextmanager
 def _progress(before: Tuned | None, trials: int | None, shown: bool) -> Iterator[Callable[[Trial], None]]:
-    """A line for each finished trial on standard error, and below them a bar, if that is a terminal."""
+    """Print a line for each finished trial on standard error, above a progress bar if that is a terminal."""
     best = None if before is None or before.best is None else (before.best_nll, before.best.number)
 
     def line(trial: Trial) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from made.ask.exact import SAMPLES, Probability, probability
 from made.errors import DataError, QuestionError
+from made.hints import argument
 from made.model.card import card
 from made.model.checkpoint import checkpoint_content, history_lines, read_folder
 from made.model.config import Config
@@ -203,7 +204,7 @@ class Model:
             for column, value in given.items():
                 d = self.position(column)
                 alone = Table.of([[value]])
-                label = f"'given': column {d} ({self.schema.names[d]!r})"
+                label = f"{argument('given')}: column {d} ({self.schema.names[d]!r})"
                 known[0, d] = self.schema.fields[d].encode(alone.columns[0], alone.dtypes[0], label)[0]
         elif given is not None:
             known = self.codes(given)

@@ -15,24 +15,23 @@ __all__ = ["get"]
 
 @command
 def get(
-    name: Annotated[str, typer.Argument(help="The name of a set.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Name of a dataset.", show_default=False)],
     seed: SEED = None,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Make sure that a named set is here, downloaded if it has to be, and right."""
+    """Download a named dataset if needed, and check it."""
     from made.io import datasets
 
-    data = datasets.load(name)
-    where = datasets.where(name)
+    if (where := datasets.table_file(name)) is not None:
+        table = datasets.TABLES[name]
+        columns, rows = table.columns, {"train": table.train, "valid": table.valid, "test": table.test}
+    else:
+        data = datasets.load(name)
+        columns, rows = data.train.shape[1], {split: len(getattr(data, split)) for split in datasets.SPLITS}
+        where = datasets.where(name)
     if as_json:
-        rows = {split: len(getattr(data, split)) for split in ("train", "valid", "test")}
-        print_json(
-            {"name": name, "columns": data.train.shape[1], **rows, "path": None if where is None else str(where)}
-        )
+        print_json({"name": name, "columns": columns, **rows, "path": None if where is None else str(where)})
         return
-    note(
-        f"{name}: {len(data.train)} + {len(data.valid)} + {len(data.test)} rows, {data.train.shape[1]} columns, "
-        f"{'embedded' if where is None else where}.",
-        quiet,
-    )
+    sizes = " + ".join(str(count) for count in rows.values() if count)
+    note(f"{name}: {sizes} rows, {columns} columns, {'embedded' if where is None else where}.", quiet)

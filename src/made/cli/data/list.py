@@ -11,7 +11,7 @@ __all__ = ["list_datasets"]
 
 @command
 def list_datasets(seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
-    """The named sets, their sizes, and where each would come from."""
+    """List the named datasets: sizes, and whether each is embedded, cached or to be downloaded."""
     from made.io import datasets
 
     facts = [
@@ -21,10 +21,10 @@ def list_datasets(seed: SEED = None, as_json: JSON = False, quiet: QUIET = False
             "train": each.train,
             "valid": each.valid,
             "test": each.test,
-            "where": datasets.state(name),
+            "where": "embedded" if name in datasets.TABLES else datasets.state(name),
             "about": each.about,
         }
-        for name, each in datasets.NAMES.items()
+        for name, each in (datasets.TABLES | datasets.NAMES).items()
     ]
     if as_json:
         print_json(facts)

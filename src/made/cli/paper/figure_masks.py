@@ -21,10 +21,10 @@ __all__ = ["masks"]
 @command
 def masks(
     data: IMAGES = "binarized_mnist",
-    masks: Annotated[str, typer.Option("--masks", help="The numbers of masks.")] = "1,2,4,8,16,32,64",
-    batches: Annotated[str, typer.Option("--batches", help="The sizes of batches.")] = "83,100,128",
+    masks: Annotated[str, typer.Option("--masks", help="Numbers of masks.")] = "1,2,4,8,16,32,64",
+    batches: Annotated[str, typer.Option("--batches", help="Batch sizes.")] = "83,100,128",
     units: Annotated[int, typer.Option("--units", min=1, help="Units of the hidden layer.")] = 500,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="The most epochs of a point.")] = 1000,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Maximum number of epochs of each point.")] = 1000,
     out: PICTURE = None,
     results: RESULTS = Path("results"),
     runs: RUNS = Path("runs"),
@@ -32,9 +32,9 @@ def masks(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Figure 2: NLL against the number of masks, for three sizes of batches.
+    """Figure 2: NLL against the number of masks, for several batch sizes.
 
-    Points that are there already are not made again: then this only draws.
+    Points that are already in the results are not computed again.
     """
     from made.io import datasets
     from made.paper import figure_masks

@@ -28,11 +28,11 @@ LARGEST_LAYER = 1000  # units of a layer that is drawn
 def network(
     ordering: Annotated[
         str | None,
-        typer.Option("--ordering", help="The position of each column, from 1.", show_default="3,1,2"),
+        typer.Option("--ordering", help="Position of each column, from 1.", show_default="3,1,2"),
     ] = None,
     hidden: Annotated[
         str | None,
-        typer.Option("--hidden", help="The degrees of hidden units, layer by layer.", show_default="2,1,2,2;1,2,2,1"),
+        typer.Option("--hidden", help="Degrees of the hidden units, layer by layer.", show_default="2,1,2,2;1,2,2,1"),
     ] = None,
     columns: Annotated[
         int | None,
@@ -40,17 +40,18 @@ def network(
             "--columns",
             min=1,
             max=LARGEST_LAYER,
-            help="Instead of these, a random connectivity of so many columns.",
-            show_default=False,
+            help="Number of columns of a random connectivity, instead of --ordering and --hidden.",
+            show_default="none",
         ),
     ] = None,
     hidden_sizes: Annotated[
-        str | None, typer.Option("--hidden-sizes", help="Units of its hidden layers.", show_default="8,8")
+        str | None, typer.Option("--hidden-sizes", help="Hidden layers of the random connectivity.", show_default="8,8")
     ] = None,
     mask: Annotated[
-        int | None, typer.Option("--mask", min=0, help="Its number; --seed is its seed.", show_default="0")
+        int | None,
+        typer.Option("--mask", min=0, help="Number of the random connectivity; --seed is its seed.", show_default="0"),
     ] = None,
-    direct: Annotated[bool, typer.Option("--direct", help="Draw direct connections, too.")] = False,
+    direct: Annotated[bool, typer.Option("--direct", help="Draw direct connections.")] = False,
     names: Annotated[
         str | None, typer.Option("--names", help="Names of the columns, such as a,b,c.", show_default="x1,x2,...")
     ] = None,
@@ -60,9 +61,9 @@ def network(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Figure 1: an autoencoder, the masks of a connectivity, and the MADE that they make of it.
+    """Figure 1: an autoencoder, the masks of a connectivity, and the resulting MADE.
 
-    The paper's example unless told, another ordering and degrees, or a random connectivity.
+    Default: the paper's example. Give another ordering and degrees, or draw a random connectivity.
     """
     from made.network.connectivity import Connectivities
     from made.paper import figure_network
@@ -71,12 +72,14 @@ def network(
     if columns is None:
         for option, value in (("--hidden-sizes", hidden_sizes), ("--mask", mask)):
             if value is not None:
-                raise usage(f"'{option}' is of a random connectivity: give its number of columns, too (--columns).")
+                raise usage(f"'{option}' is for a random connectivity: give its number of columns, too (--columns).")
         drawn = _connectivity(ordering, hidden)
     else:
         for option, text in (("--ordering", ordering), ("--hidden", hidden)):
             if text is not None:
-                raise usage(f"'{option}' and '--columns' exclude each other: that of --columns is random.")
+                raise usage(
+                    f"'{option}' and '--columns' exclude each other: with --columns, the connectivity is random."
+                )
         sizes = whole_numbers("--hidden-sizes", "8,8" if hidden_sizes is None else hidden_sizes, least=1, empty=True)
         if max(sizes, default=0) > LARGEST_LAYER:
             raise usage(f"'--hidden-sizes' should be at most {LARGEST_LAYER} units each, not {hidden_sizes}.")
@@ -108,7 +111,7 @@ def network(
 
 
 def _connectivity(ordering: str | None, hidden: str | None) -> Connectivity:
-    """The paper's example, but for what is told."""
+    """The paper's example, with another ordering or other degrees."""
     import numpy as np
 
     from made.network.connectivity import Connectivity

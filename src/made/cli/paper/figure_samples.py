@@ -24,13 +24,11 @@ PER_ROW = 10  # samples in a row of the figure
 def samples(
     model: Annotated[
         Path | None,
-        typer.Option(
-            "--model", help="A model's folder; the best one of `table mnist` unless told.", show_default=False
-        ),
+        typer.Option("--model", help="Folder of a model.", show_default="the best of `made paper table mnist`"),
     ] = None,
     data: IMAGES = "binarized_mnist",
     masks: Annotated[
-        int, typer.Option("--masks", min=1, max=100, help=f"Rows of {PER_ROW} samples, each by a mask of its own.")
+        int, typer.Option("--masks", min=1, max=100, help=f"Number of masks, each for a row of {PER_ROW} samples.")
     ] = 10,
     out: PICTURE = None,
     results: RESULTS = Path("results"),
@@ -39,7 +37,7 @@ def samples(
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Figure 3: samples, each row of them by a mask of its own, beside the training rows that are nearest to them."""
+    """Figure 3: samples, a mask for each row of them, beside the nearest training rows."""
     from made.io import datasets
     from made.model.model import Model
     from made.paper import figure_samples
@@ -50,16 +48,16 @@ def samples(
     picture, record = picture_path(out, results, "samples"), ResultsFile(results / "samples.json")
     image = datasets.NAMES[data].image if data in datasets.NAMES else None
     if image is None:
-        raise usage(f"'--data': {data} is no set of images: choose one, such as binarized_mnist.")
+        raise usage(f"'--data': {data} is not a dataset of images: choose one, such as binarized_mnist.")
     folder = _best(results, runs, data) if model is None else model
     start = time.perf_counter()
     fitted = Model.load(folder)
     network, width = fitted.network, image[0] * image[1]
     if len(network.columns) != width or any(column.kind != "binary" for column in network.columns):
-        raise usage(f"'--model': {folder} is no model of {width} binary columns, such as {data} has; name one of them.")
+        raise usage(f"'--model': {folder} is not a model of the {width} binary columns of {data}: choose one that is.")
     rows, family = datasets.load(data), network.connectivities
     if family.masks is not None and len(family.numbers()) < masks:
-        note(f"Note: this model has no more than {len(family.numbers())} masks; rows share them.", quiet)
+        note(f"Note: this model has only {len(family.numbers())} masks; rows share them.", quiet)
     numbers = [index // PER_ROW for index in range(masks * PER_ROW)]
     drawn = sample(fitted.ensemble, len(numbers), numbers=numbers, generator=seed).numpy()
     neighbours = rows.train[figure_samples.nearest(drawn, rows.train)]

@@ -15,13 +15,13 @@ __all__ = ["IMAGES", "PICTURE", "picture_path"]
 
 PICTURE = Annotated[
     Path | None,
-    typer.Option("--out", help="The picture: .png, .svg or .pdf; a .png beside the results unless told."),
+    typer.Option("--out", help="File of the picture (.png, .svg, .pdf).", show_default="a .png in --results"),
 ]
-IMAGES = Annotated[str, typer.Option("--data", help="A set.")]
+IMAGES = Annotated[str, typer.Option("--data", help="Dataset.")]
 
 
 def picture_path(out: Path | None, results: Path, name: str) -> Path:
-    """The file for a picture, in a folder that is there, if there is something to draw with."""
+    """The file of a picture; its folder is made, and matplotlib is required."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -31,5 +31,5 @@ def picture_path(out: Path | None, results: Path, name: str) -> Path:
         raise usage(f"'--out' should end in .png, .svg or .pdf, not be {path.name!r}.")
     writable(path.parent, "--results" if out is None else "--out")
     if path.exists() and not path.is_file():
-        raise usage(f"'--out': {path} is there, and not a file: choose another name.")
+        raise usage(f"'--out': {path} exists and is not a file: choose another name.")
     return path

@@ -12,7 +12,7 @@ __all__ = ["EPOCHS", "GRID", "RESULTS", "ROWS", "RUNS", "SEED", "Budget"]
 
 
 class Budget(StrEnum):
-    """Which part of the paper's grid is tried."""
+    """Which part of the paper's grid is searched."""
 
     evening = "evening"
     full = "full"
@@ -20,12 +20,14 @@ class Budget(StrEnum):
 
 ROWS = Annotated[
     list[str] | None,
-    typer.Option("--row", help="A row of the table; may be repeated. All unless told.", show_default=False),
+    typer.Option("--row", help="Row of the table; may be repeated.", show_default="all"),
 ]
-GRID = Annotated[Budget, typer.Option("--grid", help="The paper's full grid, or what fits an evening on two cores.")]
-RESULTS = Annotated[Path, typer.Option("--results", help="The folder for results, as JSON.")]
-RUNS = Annotated[Path, typer.Option("--runs", help="The folder for the models, from which training goes on.")]
-SEED = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="The seed of everything that is random.")]
+GRID = Annotated[
+    Budget, typer.Option("--grid", help="The paper's full grid, or a part that takes an evening on two cores.")
+]
+RESULTS = Annotated[Path, typer.Option("--results", help="Folder for results, as JSON.")]
+RUNS = Annotated[Path, typer.Option("--runs", help="Folder for the models, from which training resumes.")]
+SEED = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Random seed.")]
 EPOCHS = Annotated[
-    int | None, typer.Option("--epochs", min=1, help="The most epochs, if not the grid's.", show_default=False)
+    int | None, typer.Option("--epochs", min=1, help="Maximum number of epochs.", show_default="the grid's")
 ]

@@ -20,25 +20,27 @@ __all__ = ["report"]
 @command
 def report(
     results: RESULTS = Path("results"),
-    out: Annotated[Path, typer.Option("--out", help="The page, as Markdown.")] = Path("docs/results.md"),
-    check: Annotated[bool, typer.Option("--check", help="Write nothing: fail if the page is not that.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="Markdown file of the page.")] = Path("docs/results.md"),
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if the page is not up to date.")] = False,
     seed: SEED = 0,
     as_json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Write docs/results.md: the paper's numbers beside ours, from the JSON of the results."""
+    """Write docs/results.md: the paper's numbers beside ours, from the JSON files in --results."""
     from made.errors import DataError
     from made.io.atomic import atomic
     from made.paper.results_page import results_page
 
     if not results.is_dir():
-        raise fail(f"'--results': there is no folder {results}; the tables and figures of `made paper` make it.", 3)
+        raise fail(
+            f"'--results': there is no folder {results}: run `made paper table` or `made paper figure` first.", 3
+        )
     text = results_page(results, Path(os.path.relpath(results, out.parent)).as_posix())
     try:
         same = out.is_file() and out.read_bytes() == text.encode()
         if check and not same:
             again = shlex.join(["made", "paper", "report", "--results", str(results), "--out", str(out)])
-            raise DataError(f"{out} is not what {results} has: write it again ({again}).")
+            raise DataError(f"{out} is not up to date with {results}: write it again ({again}).")
         if not same:
             out.parent.mkdir(parents=True, exist_ok=True)
             with atomic(out) as file:
@@ -48,4 +50,4 @@ def report(
     if as_json:
         print_json({"out": str(out), "changed": not same})
     else:
-        note(f"{out} {'is as it should be' if same else 'is written'}.", quiet)
+        note(f"{out} {'is up to date' if same else 'is written'}.", quiet)

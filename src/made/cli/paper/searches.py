@@ -22,25 +22,25 @@ __all__ = ["chosen_rows", "print_results", "search_for", "typed", "writable"]
 
 
 def typed() -> str:
-    """The command as it was typed."""
+    """The command line as it was typed."""
     return shlex.join(["made", *sys.argv[1:]])
 
 
 def writable(folder: Path, option: str) -> None:
-    """Make a folder, before hours of work that could not be kept."""
+    """Make a folder, and check that it can be written to, before hours of work."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise fail(f"'{option}': cannot write to {folder}: {error.strerror or error}.", 3) from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise fail(f"'{option}': cannot write to {folder}: choose another folder, or allow it.", 3)
+        raise fail(f"'{option}': cannot write to {folder}: choose another folder, or change its permissions.", 3)
 
 
 @contextmanager
 def search_for(
     name: str, results: Path, runs: Path, budget: str, seed: int, as_json: bool, quiet: bool
 ) -> Iterator[GridSearch]:
-    """What trains and writes down; stopped, it says how to go on."""
+    """The search that trains and records results; when stopped, it prints how to resume."""
     from made.paper.grid_search import GridSearch
     from made.paper.results_file import ResultsFile
 
@@ -62,6 +62,7 @@ def search_for(
 
 
 def print_results(rows: list[dict[str, Any]], as_json: bool) -> None:
+    """Print results as a table, or as JSON."""
     if as_json:
         print_json(rows)
         return
@@ -86,5 +87,5 @@ def print_results(rows: list[dict[str, Any]], as_json: bool) -> None:
 
 def chosen_rows(rows: list[str] | None, known: tuple[str, ...]) -> list[str]:
     if unknown := [each for each in rows or () if each not in known]:
-        raise usage(f"'--row': {unknown[0]!r} is not a row; the rows are {', '.join(known)}.")
+        raise usage(f"'--row': {unknown[0]!r} is not a row: choose from {', '.join(known)}.")
     return rows or list(known)

@@ -19,7 +19,7 @@ __all__ = ["complexity"]
 @command
 def complexity(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Tiny networks, to see that it works; their times say nothing.")
+        bool, typer.Option("--quick", help="Tiny networks, as a smoke test; the times mean nothing.")
     ] = False,
     results: RESULTS = Path("results"),
     seed: SEED = 0,
@@ -37,8 +37,8 @@ def complexity(
     facts = {"budget": budget, "command": typed(), "machine": machine_info()}
     kept = not quick or all(each.get("budget") == "quick" for each in there)
     if not kept:
-        note(f"Note: {record.path} has a full measurement, which a quick one does not replace.", quiet)
-    # One that came to its end is made anew, one that was stopped goes on: its table is written last.
+        note(f"Note: {record.path} has a full measurement, and a quick one does not replace it.", quiet)
+    # A complete measurement is repeated, an interrupted one is resumed: the table is written last.
     stopped = kept and not any(each.get("formula") for each in there if each.get("budget") == budget)
     done = {
         each["row"]: each["series"] for each in there if stopped and each.get("series") and each["budget"] == budget

@@ -23,7 +23,7 @@ def mnist(
     width: Annotated[
         int | None,
         typer.Option(
-            "--width", min=1, help="Units of a layer: 1000 in an evening, 8000 in the full grid.", show_default=False
+            "--width", min=1, help="Units of a hidden layer.", show_default="1000 in an evening, 8000 in the full grid"
         ),
     ] = None,
     epochs: EPOCHS = None,
@@ -31,8 +31,8 @@ def mnist(
         list[float] | None,
         typer.Option(
             "--rate",
-            help="A learning rate to try; may be repeated. 0.05 in an evening, the paper's four in the full grid.",
-            show_default=False,
+            help="Learning rate to try; may be repeated.",
+            show_default="0.05 in an evening, the paper's four in the full grid",
         ),
     ] = None,
     results: RESULTS = Path("results"),
@@ -47,8 +47,10 @@ def mnist(
 
     rows = chosen_rows(row, (*table_mnist.ROWS, *own_models.ROWS))
     if (width or epochs or rate) and not set(rows) - set(own_models.ROWS):
-        raise usage("'--width', '--epochs' and '--rate' are for the paper's rows; those of ours are chosen.")
-    rates = tuple(dict.fromkeys(rate or ()))  # one that is named twice is tried once
+        raise usage(
+            "'--width', '--epochs' and '--rate' are for the paper's rows: leave them out, or choose one of these rows."
+        )
+    rates = tuple(dict.fromkeys(rate or ()))  # without duplicates
     if not all(0 < each < math.inf for each in rates):
         raise usage(f"'--rate' should be a number above 0, not {', '.join(map(str, rates))}.")
     with search_for("mnist", results, runs, grid.value, seed, as_json, quiet) as search:

@@ -19,7 +19,7 @@ __all__ = ["uci"]
 def uci(
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", help="A set; may be repeated. All but RCV1 unless told.", show_default=False),
+        typer.Option("--data", help="Dataset; may be repeated.", show_default="all but rcv1"),
     ] = None,
     row: ROWS = None,
     grid: GRID = Budget.evening,
