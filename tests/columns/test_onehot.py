@@ -54,7 +54,7 @@ def test_all_rows_sum_to_one(sizes, seed) -> None:
 def test_what_is_not_a_table_of_zeros_and_ones_is_refused() -> None:
     with pytest.raises(DataError, match="zeros and ones"):
         Exclusive.find([[0, 2]])
-    with pytest.raises(DataError, match="zeros and ones, without holes"):
+    with pytest.raises(DataError, match="zeros and ones, without missing values"):
         Exclusive.find([[0.0, np.nan]])
     with pytest.raises(DataError, match="should have 3 columns, not 2"):
         Exclusive((0, 3), 10).encode([[0, 1]])

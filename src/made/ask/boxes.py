@@ -1,8 +1,8 @@
-"""A condition as a union of disjoint boxes: for each column that it speaks of, which of its values are in.
+"""A condition as a union of disjoint boxes, each a region of values for each column that the condition mentions.
 
-A *region* is a set of one column's values: disjoint intervals, each from its low end up to, but without, its high end.
-One algebra serves every kind of column. A discrete value is the interval from half below it to half above, one of a
-column in steps likewise; of real numbers, "up to v, v too" ends at the float after v.
+A *region* is a set of values of one column: disjoint half-open intervals [low, high). One algebra serves every column
+kind. A value on a grid (a code, an integer) is the interval of half a spacing on each side; among real numbers,
+``x <= v`` ends at the float after v.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Box: TypeAlias = Mapping[int, Region]
 Boxes: TypeAlias = list[dict[int, Region]]
 
 MOST_BOXES = 1000
-# Steps of putting boxes together, an interval looked at being one: about as many as take a few seconds.
+# Interval operations, about as many as take a few seconds.
 MOST_STEPS = 3_000_000
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     "=": lambda a, b: a == b,
@@ -59,7 +59,7 @@ def contains(region: Region, value: float) -> bool:
 
 
 def union(*regions: Region) -> Region:
-    """What is in at least one of some regions.
+    """The union of regions.
 
     Example:
         >>> union(((0.0, 1.0), (4.0, 5.0)), ((1.0, 2.0),))
@@ -75,7 +75,7 @@ def union(*regions: Region) -> Region:
 
 
 def intersect(first: Region, second: Region) -> Region:
-    """What is in both regions.
+    """The intersection of two regions.
 
     Example:
         >>> intersect(((0.0, 2.0), (4.0, 6.0)), ((1.0, 5.0),))
@@ -95,7 +95,7 @@ def intersect(first: Region, second: Region) -> Region:
 
 
 def complement(region: Region, kind: Column) -> Region:
-    """What is in the column, but not in the region."""
+    """The values of the column that are not in the region."""
     ((least, most),) = everything(kind)
     ends = [least, *(end for interval in region for end in interval), most]
     return tuple((low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high)
@@ -129,14 +129,14 @@ def is_points(region: Region, kind: Column) -> bool:
 
 
 def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequence[Column]) -> Boxes:
-    """The boxes of a condition: no two share a point, and together they are all that fulfils it.
+    """The disjoint boxes whose union is the set of rows that satisfy a condition; none if no row does.
 
-    A column that a box does not have may have any value. No box: nothing fulfils the condition.
+    A column that is not in a box may have any value.
 
     Arguments:
-        condition: the condition; ``None`` for one that is always fulfilled.
-        fields: what the columns are.
-        kinds: the same, as the network has them.
+        condition: the condition; ``None`` for one that always holds.
+        fields: the fields of the columns.
+        kinds: the kinds of the columns, as the network has them.
 
     Example:
         >>> from made import Binary, Numeric
@@ -151,21 +151,21 @@ def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequen
 
 
 def columns_of(boxes: Boxes) -> list[int]:
-    """The columns that boxes speak of."""
+    """The columns that boxes restrict."""
     return sorted({d for box in boxes for d in box})
 
 
 def common(first: Boxes, second: Boxes, kinds: Sequence[Column]) -> Boxes:
-    """What is in both unions of boxes."""
+    """The intersection of two unions of boxes."""
     return _few(_Algebra(kinds).both(first, second))
 
 
 class _Algebra:
-    """Unions of boxes, put together in a bounded number of steps.
+    """Unions and intersections of boxes, in a bounded number of steps.
 
     Arguments:
-        kinds: the columns, as the network has them.
-        fields: the columns, as conditions have them.
+        kinds: the kinds of the columns.
+        fields: the fields of the columns.
     """
 
     def __init__(self, kinds: Sequence[Column], fields: Sequence[Field] = ()) -> None:
@@ -173,7 +173,7 @@ class _Algebra:
         self.places = {field.name: (d, field) for d, field in enumerate(fields)}
 
     def boxes(self, part: Condition, contrary: bool) -> Boxes:
-        """The disjoint boxes of a condition, or of its contrary."""
+        """The disjoint boxes of a condition, or of its negation."""
         if isinstance(part, Not):
             return self.boxes(part.part, not contrary)
         if isinstance(part, (And, Or)):
@@ -185,7 +185,7 @@ class _Algebra:
         return _plain([{d: region}], self.kinds)
 
     def _all(self, parts: Sequence[Boxes]) -> Boxes:
-        """What is in all of some unions of boxes. What says one thing of one column is put together first."""
+        """The intersection of unions of boxes; restrictions of a single column are merged first."""
         excluded: dict[int, list[Region]] = {}
         rest = []
         for boxes in parts:
@@ -201,7 +201,7 @@ class _Algebra:
         return _few(result)
 
     def _any(self, parts: Sequence[Boxes]) -> Boxes:
-        """What is in at least one of some unions of boxes. Boxes that differ in one column only are one box first."""
+        """The union of unions of boxes; boxes that differ in a single column are merged first."""
         every = self._merge([box for boxes in parts for box in boxes])
         if {} in every:
             return [{}]
@@ -221,7 +221,7 @@ class _Algebra:
         return _few(self._merge(boxes)) if len(boxes) > MOST_BOXES else boxes
 
     def both(self, first: Boxes, second: Boxes) -> Boxes:
-        """What is in both unions of boxes."""
+        """The intersection of two unions of boxes."""
         joined: Boxes = []
         for one in first:
             for other in second:
@@ -232,7 +232,7 @@ class _Algebra:
         return self._merge(_plain(joined, self.kinds))
 
     def _either(self, first: Boxes, box: dict[int, Region]) -> Boxes:
-        """What is in a union of boxes or in one box more, still disjoint: of that one, what the others do not have."""
+        """The disjoint union of boxes and one more box."""
         rest = [box]
         for taken in first:
             rest = [piece for each in rest for piece in self._without(each, taken)]
@@ -243,7 +243,7 @@ class _Algebra:
         return {**one, **other, **shared}
 
     def _without(self, box: dict[int, Region], taken: Box) -> Boxes:
-        """A box less another: a piece for each column, in which the columns before agree with what is taken."""
+        """The difference of two boxes: one piece for each column, in which the columns before it agree."""
         if any(not self._intersect(box[d], taken[d]) for d in taken if d in box):
             return [box]
         pieces, agreeing = [], dict(box)
@@ -262,19 +262,19 @@ class _Algebra:
         self.steps += steps
         if self.steps > MOST_STEPS:
             raise QuestionError(
-                f"the condition takes more than {MOST_STEPS:,} steps to be taken apart: ask for less at once."
+                f"the condition takes more than {MOST_STEPS:,} steps to evaluate: ask for less at once."
             )
 
 
 def _plain(boxes: Iterable[dict[int, Region]], kinds: Sequence[Column]) -> Boxes:
-    """Without boxes that are empty, and columns that may have any value."""
+    """Drop empty boxes, and columns that may have any value."""
     return [
         {d: region for d, region in box.items() if region != everything(kinds[d])} for box in boxes if all(box.values())
     ]
 
 
 def _merged(boxes: Boxes) -> Boxes:
-    """Boxes, disjoint or not, that differ in one column only are one box."""
+    """Merge boxes, disjoint or not, that differ in a single column."""
     for d in columns_of(boxes):
         alike: dict[tuple[object, ...], list[dict[int, Region]]] = {}
         for box in boxes:
@@ -290,14 +290,12 @@ def _merged(boxes: Boxes) -> Boxes:
 
 def _few(boxes: Boxes) -> Boxes:
     if len(boxes) > MOST_BOXES:
-        raise QuestionError(
-            f"the condition falls into more than {MOST_BOXES} parts that exclude each other: ask for less at once."
-        )
+        raise QuestionError(f"the condition has more than {MOST_BOXES} disjoint parts: ask for less at once.")
     return boxes
 
 
 def _region(part: Comparison | Membership | Range | Missing, field: Field, kind: Column) -> Region:
-    """The values that fulfil a comparison."""
+    """The values that satisfy a comparison."""
     if isinstance(part, Missing):
         code = len(field.values)
         return ((code - 0.5, code + 0.5),) if kind.listed else ((MISSING, math.inf),)
@@ -323,7 +321,7 @@ def _region(part: Comparison | Membership | Range | Missing, field: Field, kind:
 
 
 def _codes(part: Comparison, field: Field) -> list[int]:
-    """The codes that fulfil a comparison; text is ordered as the column has it."""
+    """The codes that satisfy a comparison; text is in the order of the column."""
     if field.dtype == "text":
         labels = field.labels(other=True)
         place = labels.index(part.value)
@@ -334,13 +332,13 @@ def _codes(part: Comparison, field: Field) -> list[int]:
 
 
 def _number(value: Value, field: Field) -> float:
-    """A value as the number that the column has for it: dates are text, and seconds in it."""
+    """A value as a number of the column; a date, written as text, is seconds since 1970."""
     seconds = seconds_in([value]) if field.temporal and isinstance(value, str) else None
     return float(value) if seconds is None else float(seconds[0][0])
 
 
 def _ends(value: float, kind: Column) -> tuple[float, float]:
-    """Where the interval of one value begins and ends; of a value that is between steps, both are the same."""
+    """The ends of the interval of one value; equal if the value is not on the grid."""
     origin, spacing = kind.grid
     if not spacing:
         return value, math.nextafter(value, math.inf)

@@ -1,7 +1,4 @@
-"""Conditions on the columns of a table, and how they are written: ``income > 50 and job = 'fixed'``.
-
-:mod:`made.ask.parser` reads what is written here.
-"""
+"""Conditions on the columns of a table; ``str`` of one is text that :mod:`made.ask.parser` can parse."""
 
 from __future__ import annotations
 
@@ -26,21 +23,21 @@ __all__ = [
 
 Value: TypeAlias = str | float | int | bool
 
-# Words that a bare name cannot be, and what bare words and numbers are made of.
+# Reserved words, and the syntax of bare words and numbers.
 KEYWORDS = ("and", "or", "not", "in", "between", "is")
 WORD = re.compile(r"[\w.+\-/:%]+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def written_name(name: str) -> str:
-    """A column's name as the language has it: bare where that can be read."""
+    """A column's name in the query language: bare, or quoted if necessary."""
     if WORD.fullmatch(name) and name.lower() not in KEYWORDS and not NUMBER.fullmatch(name):
         return name
     return "`" + name.replace("`", "``") + "`"
 
 
 def written_value(value: Value) -> str:
-    """A value as the language has it: text in quotes."""
+    """A value in the query language: text in quotes."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bool):
@@ -50,7 +47,7 @@ def written_value(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A column compared with a value, a date as text. As of all conditions, ``str`` is what can be read again."""
+    """A column compared with a value; a date is text."""
 
     column: str
     operator: str
@@ -62,7 +59,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Membership:
-    """A column's value is one of some."""
+    """A column's value is in a list."""
 
     column: str
     values: tuple[Value, ...]
@@ -71,13 +68,13 @@ class Membership:
         return self.written("in")
 
     def written(self, word: str) -> str:
-        """The condition, or with ``not in`` its contrary."""
+        """The condition, or its negation with ``not in``."""
         return f"{written_name(self.column)} {word} {{{', '.join(map(written_value, self.values))}}}"
 
 
 @dataclass(frozen=True)
 class Range:
-    """A column's value is between two; each operator, ``<`` or ``<=``, says whether that end belongs to it."""
+    """A column's value is between two; the operators are ``<`` or ``<=``."""
 
     low: Value
     low_operator: str
@@ -92,7 +89,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Missing:
-    """A column has no value, where that is a value of its own."""
+    """A column is missing, where that is a value of its own."""
 
     column: str
 
@@ -100,13 +97,13 @@ class Missing:
         return self.written("is")
 
     def written(self, word: str) -> str:
-        """The condition, or with ``is not`` its contrary."""
+        """The condition, or its negation with ``is not``."""
         return f"{written_name(self.column)} {word} missing"
 
 
 @dataclass(frozen=True)
 class Not:
-    """The contrary of a condition."""
+    """The negation of a condition."""
 
     part: Condition
 
@@ -120,7 +117,7 @@ class Not:
 
 @dataclass(frozen=True)
 class And:
-    """All of some conditions."""
+    """A conjunction."""
 
     parts: tuple[Condition, ...]
 
@@ -130,7 +127,7 @@ class And:
 
 @dataclass(frozen=True)
 class Or:
-    """At least one of some conditions."""
+    """A disjunction."""
 
     parts: tuple[Condition, ...]
 
@@ -143,7 +140,7 @@ Condition: TypeAlias = Comparison | Membership | Range | Missing | Not | And | O
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked for, and what is given; ``None`` for nothing."""
+    """The condition asked for, and the condition given, if any."""
 
     asked: Condition
     given: Condition | None = None

@@ -1,9 +1,9 @@
-"""The little language of questions: ``income > 50 and job = 'fixed' | age < 30``, read by recursive descent.
+"""The query language: ``income > 50 and job = 'fixed' | age < 30``, parsed by recursive descent.
 
 A condition compares columns with values: ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in {a, b}``, ``between a and
-b``, or ``20 < age <= 30``, joined by ``and``, ``or``, ``not`` and parentheses. What comes after ``|`` is given. A name
-is bare, or in backticks or double quotes; a value is a number, a bare word, or text in quotes; a quote within quotes is
-written twice. Whatever cannot be read is refused with the place marked.
+b``, or ``20 < age <= 30``, joined by ``and``, ``or``, ``not`` and parentheses. The condition after ``|`` is given. A
+name is bare, or in backticks or double quotes; a value is a number, a bare word, or text in quotes; a quote within
+quotes is doubled. An error marks the place in the text.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 
 def parse(text: str, fields: Sequence[Field]) -> Query:
-    """Read a question about columns.
+    """Parse a question about columns.
 
     Arguments:
         text: the question.
-        fields: what the columns are.
+        fields: the fields of the columns.
 
     Example:
         >>> from made import Binary, Numeric
@@ -79,7 +79,7 @@ def parse(text: str, fields: Sequence[Field]) -> Query:
 
 @dataclass(frozen=True)
 class _Token:
-    """A piece of the text: what it is, what it reads as without its quotes, and where it is."""
+    """A token: its kind, its text without quotes, and its position."""
 
     kind: str
     text: str
@@ -96,7 +96,7 @@ class _Token:
 
 
 class _Parser:
-    """The tokens, and where among them reading has come to."""
+    """The tokens, and the position of the next one."""
 
     def __init__(self, text: str, fields: Sequence[Field]) -> None:
         if len(text) > MOST_CHARACTERS:
@@ -134,8 +134,8 @@ class _Parser:
         return [*tokens, _Token("end", "", end, end + 1)]
 
     def fail(self, said: str, begin: int, end: int | None = None) -> NoReturn:
-        """Refuse the question, with the place marked."""
-        # On one line; what is made visible is longer than it was.
+        """Raise an error that marks the place."""
+        # On one line; visible characters are longer than control characters.
         line = re.sub(r"\s", " ", self.text)
         text = visible(line.rstrip())
         end = len(visible(line[: begin + 1 if end is None else end]))
@@ -163,7 +163,7 @@ class _Parser:
         return token
 
     def took(self, word: str) -> bool:
-        """Go past a keyword or a mark, if it is the next."""
+        """Consume a keyword or a mark, if it is next."""
         here = self.now.keyword == word or (self.now.kind == "mark" and self.now.text == word)
         self.place += here
         return here
@@ -237,7 +237,7 @@ class _Parser:
         return Not(condition) if contrary else condition
 
     def starts_with_value(self) -> bool:
-        """Whether this is ``30 < age``: a number, text, or a word that is no column where the one after it is."""
+        """Whether this is ``30 < age``: a number, text, or a word that is not a column, before a column."""
         token, after = self.now, self.ahead(2)
         if token.kind == "text" or (token.kind == "word" and NUMBER.fullmatch(token.text)):
             return True
@@ -262,7 +262,7 @@ class _Parser:
         return Range(low, first.text, field.name, second.text, high)
 
     def missing(self, field: Field, token: _Token) -> Condition:
-        """``is missing`` or ``is not missing``, of a column where that is a value of its own."""
+        """``is missing`` or ``is not missing``, for a column where that is a value of its own."""
         contrary = self.took("not")
         last = self.take()
         if last.text.lower() not in ("missing", "null"):
@@ -302,7 +302,7 @@ class _Parser:
         return self.bound(field, operator, self.take())
 
     def bound(self, field: Field, operator: _Token | None, token: _Token) -> Value:
-        """A token as a value of the column, compared by an operator, or by being one of a list."""
+        """A token as a value of the column, after an operator or in a list."""
         if token.kind not in ("word", "text", "quoted") or token.keyword:
             quoted = f"; as a value, it is written '{token.text}'" if token.keyword else ""
             self.fail_at(token, f"expected a value of {_name(field.name)}, found {token.shown}{quoted}")
@@ -322,7 +322,7 @@ class _Parser:
         return found
 
     def number(self, field: Field, token: _Token) -> Value:
-        """A number; where a column has dates, one of these, as it is written."""
+        """A number; a date as it is written, if the column has dates."""
         if field.temporal:
             if seconds_in([token.text]) is None:
                 name = _name(field.name)
@@ -338,12 +338,12 @@ class _Parser:
 
 
 def _labels(field: Field) -> list[Value]:
-    """What the codes of a column stand for, but for 'missing'; dates as text."""
+    """The labels of a column, without 'missing'; dates as text."""
     return [label.isoformat() if field.temporal else label for label in field.labels(other=True) if label is not None]
 
 
 def _labels_by_key(field: Field) -> dict[str | float, Value]:
-    """The values of a column by all that they may be written as; where two are written alike, the first."""
+    """The values of a column by every way to write them; the first, if two are written alike."""
     found: dict[str | float, Value] = {}
     for label in _labels(field):
         keys = _keys(label, field) if isinstance(label, str) else [float(label)]
@@ -353,7 +353,7 @@ def _labels_by_key(field: Field) -> dict[str | float, Value]:
 
 
 def _keys(text: str, field: Field) -> list[str | float]:
-    """What a text may stand for: a date with its time of day or without, a number, a truth value, itself."""
+    """What a text may mean: a date with or without a time, a number, a truth value, itself."""
     if field.temporal:
         seconds = seconds_in([text])
         return [text] if seconds is None else [float(seconds[0][0])]

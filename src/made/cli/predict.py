@@ -84,7 +84,7 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     import numpy as np
 
     from made.errors import DataError
-    from made.tables.field import number_in
+    from made.tables.convert import number_in
     from made.tables.plain import is_missing
 
     schema = model.schema

@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,8 +34,9 @@ from torch.nn import functional as F
 
 from made.columns.base import Bound, Column
 from made.columns.choice import choose
+from made.columns.scale import FARTHEST_BENT, Scaled
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
-from made.columns.transform import bend, log_slope, unbend
+from made.columns.transform import log_slope
 
 __all__ = ["Numeric"]
 
@@ -53,21 +53,13 @@ FAR_SHARE = 1e-9
 # The input units beside z: soft steps at these standardised values.
 PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 
-# The largest standardised value: its square fits into single precision.
-FARTHEST = 1e15
-
-# Limits of forged settings, far from those of any data: beyond them, values have no likelihood in single precision.
-LEAST_STEP, MOST_STEP = 1e-12, 1e15  # a step near the middle, in standardised values
-NARROWEST, WIDEST = 1e-30, 1e30  # a step, and the scale of a column with steps
-FARTHEST_BENT = 1e4  # location and scale on a curved scale, where numbers are logarithms
-
 FIELDS = ("location", "scale", "step", "curve", "center", "low")
 TAIL = 0.025
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
 @dataclass(frozen=True)
-class Numeric(Column):
+class Numeric(Scaled):
     r"""A column of numbers: a mixture of logistics.
 
     Input units are asinh z, which grows slowly in heavy tails, and soft steps at :data:`PLACES`. Output units are, for
@@ -128,52 +120,9 @@ class Numeric(Column):
         if self.step:
             self._check_step()
 
-    def _check_step(self) -> None:
-        for name, value in (("step", self.step), ("scale", self.scale)):
-            if not NARROWEST <= value <= WIDEST:
-                raise ValueError(
-                    f"'{name}' should be {NARROWEST:g} to {WIDEST:g} where values have a step, not {value:g}."
-                )
-        spread = max(float(self.spread), math.ulp(0.0))
-        lost = self.curve and self.step < 8 * max(math.ulp(self.center), math.ulp(self.middle.item() - self.center))
-        if lost or not LEAST_STEP <= self.step / spread <= MOST_STEP:
-            raise ValueError(
-                f"'step' should be {LEAST_STEP:g} to {MOST_STEP:g} times the scale near the middle, {spread:g}, and "
-                f"distinguishable from its neighbours, not {self.step:g}."
-            )
-        if self._bounded and not self._is_step(torch.tensor(self.low, dtype=torch.float64)).item():
-            raise ValueError(f"'low' should be on the grid with a step of {self.step:g}, not {self.low:g}.")
-
     @property
     def outputs(self) -> int:
         return 3 * self.components
-
-    @property
-    def grid(self) -> tuple[float, float]:
-        return self.center if self.curve else self.location, self.step
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return self.low - self.step / 2, math.inf
-
-    @property
-    def allowed(self) -> str:
-        origin, step = self.grid
-        return f"a number in steps of {step:g} from {origin:g}" if step else "a finite number"
-
-    @property
-    def middle(self) -> Tensor:
-        """The value whose standardised value is 0, not rounded to a step."""
-        return self.straight(torch.zeros(1, dtype=torch.float64))
-
-    @property
-    def spread(self) -> float | Tensor:
-        """The size of a standardised unit near the middle, in the units of the data."""
-        if not self._curved:
-            return self.scale
-        location, curve = (torch.as_tensor(each, dtype=torch.float64) for each in (self.location, self.curve))
-        spread = torch.as_tensor(self.scale, dtype=torch.float64) / log_slope(location, curve).exp()
-        return spread if isinstance(self.scale, Tensor) else spread.item()
 
     @property
     def family(self) -> object:
@@ -206,23 +155,6 @@ class Numeric(Column):
             raise ValueError("'values' should be empty, and 'missing' false, where the column is numeric.")
         found = read_settings(settings, {"curve": 0.0, "center": 0.0, "low": None})
         return cls(**found | {"low": -math.inf if found["low"] is None else found["low"]})
-
-    def valid(self, values: Tensor) -> Tensor:
-        valid = values.isfinite()
-        if self.stepped:
-            valid &= self._is_step(values)
-        return valid
-
-    def inner(self, values: Tensor) -> Tensor:
-        double = values.double()
-        if self._curved:
-            double = bend(double, self._like(self.center, double), self._like(self.curve, double))
-        standard = (double - self._like(self.location, double)) / self._like(self.scale, double)
-        return standard.clamp(-FARTHEST, FARTHEST)
-
-    def outer(self, values: Tensor) -> Tensor:
-        found = self._nearest(values)
-        return found.clamp(min=self._like(self.low, found)) if self._bounded else found
 
     def encode(self, values: Tensor) -> Tensor:
         z = values.unsqueeze(-1)
@@ -342,86 +274,6 @@ class Numeric(Column):
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
         weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
         return torch.cat([weight / temperature, mean, log_scale + math.log(temperature)], dim=-1)
-
-    # A setting is a number, or, for several columns evaluated together, a tensor with one for each.
-
-    @cached_property
-    def stepped(self) -> bool:
-        return bool((self.step > 0).all()) if isinstance(self.step, Tensor) else self.step > 0
-
-    @cached_property
-    def _curved(self) -> bool:
-        return bool((self.curve > 0).all()) if isinstance(self.curve, Tensor) else self.curve > 0
-
-    @cached_property
-    def _bounded(self) -> bool:
-        return bool(self.low.isfinite().all()) if isinstance(self.low, Tensor) else math.isfinite(self.low)
-
-    @property
-    def _origin(self) -> float | Tensor:
-        """The origin of the grid."""
-        return self.center if self._curved else self.location
-
-    def _like(self, field: float | Tensor, values: Tensor, double: bool = False) -> Tensor:
-        return torch.as_tensor(field, dtype=torch.float64 if double else values.dtype, device=values.device)
-
-    def _is_step(self, values: Tensor) -> Tensor:
-        steps = (values.double() - self._like(self._origin, values, True)) / self._like(self.step, values, True)
-        return (steps - steps.round()).abs() < 1e-3
-
-    def _unstandard(self, values: Tensor) -> Tensor:
-        """Undo standardisation, in double precision; on a curved scale, the result is still bent."""
-        double = values.double()
-        return self._like(self.location, double) + double * self._like(self.scale, double)
-
-    def straight(self, values: Tensor) -> Tensor:
-        """Values of the table, not rounded to steps."""
-        found = self._unstandard(values)
-        if self._curved:
-            found = unbend(found, self._like(self.center, found), self._like(self.curve, found))
-        return found
-
-    def _nearest(self, values: Tensor) -> Tensor:
-        """Values of the table, rounded to steps; they may be below the least one."""
-        found = self.straight(values)
-        if not self.stepped:
-            return found
-        origin, step = self._like(self._origin, found), self._like(self.step, found)
-        return origin + ((found - origin) / step).round() * step
-
-    def _step_of(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The lower end and the width of the step of each standardised value."""
-        if not self._curved:
-            width = self._width(values)
-            return values - width / 2, width
-        found, step = self._nearest(values), self._like(self.step, values, double=True)
-        below, above = self.inner(found - step / 2), self.inner(found + step / 2)
-        # Far from the centre, the difference of the two has no digits left, and the slope is accurate.
-        curve, scale = self._like(self.curve, values, double=True), self._like(self.scale, values, double=True)
-        slope = log_slope(bend(found, self._like(self.center, found), curve), curve).exp() / scale
-        far = (found - self._like(self.center, found)).abs() > 1e6 * step
-        return below.to(values.dtype), torch.where(far, step * slope, above - below).to(values.dtype)
-
-    def _edge(self, units: Tensor) -> Tensor:
-        """The least standardised value; half a step below the least one, if there are steps."""
-        return self._least.to(device=units.device, dtype=units.dtype)
-
-    @cached_property
-    def _least(self) -> Tensor:
-        low, step = (torch.as_tensor(field, dtype=torch.float64) for field in (self.low, self.step))
-        return self.inner(low - step / 2)
-
-    def _width(self, values: Tensor) -> Tensor:
-        """A step on a straight scale, in standardised values."""
-        return self._like(self.step, values) / self._like(self.scale, values)
-
-    def _on_steps(self, values: Tensor) -> Tensor:
-        if not self.stepped:
-            return values
-        if self._curved or self._bounded:
-            return self.inner(self.outer(values)).to(values.dtype)
-        width = self._width(values)
-        return (values / width).round() * width
 
     def _quantile(self, share: Tensor, mean: Tensor, scale: Tensor, low: Tensor) -> Tensor:
         """The quantile of a component, truncated at the least value."""

@@ -1,12 +1,11 @@
-r"""Neighbouring binary columns of which at most one is 1: one categorical column, written out.
+r"""One-hot groups: neighbouring binary columns of which at most one is 1.
 
-A table in which categories were written as zeros and ones (one-hot) is harder to learn than it need be: the network has
-to find out which columns exclude each other, and an any-order model to do so in every ordering of them. Such groups can
-be seen in the training rows. Coded as one column each, with the values 0 (none of them) to k, the same rows have a
-shorter product of conditionals.
+A table with one-hot coded categories is harder to learn than necessary: the network has to find out which columns
+exclude each other, and an any-order model in every ordering. Such groups are found in the training rows and coded as
+one column each, with the values 0 (none of them) to k.
 
-The likelihood stays one of *all* binary rows. Those that codes cannot say, with two ones in a group, share a small mass
-:math:`\delta = 1 / (n + 2)`, the rule of succession for what n training rows did not have once:
+The likelihood remains that of *all* binary rows. Those with two ones in a group, which have no code, share a small
+probability :math:`\delta = 1 / (n + 2)`, the rule of succession for an event that n training rows never had:
 
 .. math:: p(x) = (1 - \delta)\, p(\text{codes}) \quad\text{or}\quad \delta / (2^D - \prod_g (k_g + 1)).
 """
@@ -25,12 +24,12 @@ from made.errors import DataError
 
 __all__ = ["Exclusive"]
 
-EXPECTED = 10.0  # how many pairs of ones a group would have if its columns were independent, to be believed
+EXPECTED = 10.0  # the least expected number of pairs of ones of a group, if its columns were independent
 
 
 @dataclass(frozen=True)
 class Exclusive:
-    """Groups of columns that exclude each other.
+    """Groups of mutually exclusive binary columns.
 
     Attributes:
         starts: the first column of each group, and the number of columns at the end.
@@ -53,7 +52,7 @@ class Exclusive:
 
     @classmethod
     def find(cls, rows: ArrayLike) -> Exclusive:
-        """The groups of a table of zeros and ones: neighbours that are never 1 together, too many times for chance."""
+        """The groups of a table of zeros and ones: neighbours that are never 1 together, more often than by chance."""
         table = _binary(rows).astype(np.float32)
         together = table.T @ table
         starts = [0]
@@ -76,11 +75,11 @@ class Exclusive:
 
     @property
     def kinds(self) -> list[Any]:
-        """What the coded columns are, as the estimator's ``columns`` has it."""
+        """The kinds of the coded columns, for the parameter ``columns`` of :class:`made.MADE`."""
         return ["binary" if size == 1 else list(range(size + 1)) for size in self.sizes]
 
     def encode(self, rows: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Rows to codes, and whether codes can say each. Shapes: (rows, columns) to (rows, groups) and (rows)."""
+        """Rows to codes, and which rows have codes. Shapes: (rows, columns) to (rows, groups) and (rows)."""
         table = _binary(rows)
         if table.shape[1] != self.starts[-1]:
             raise DataError(f"'rows' should have {self.starts[-1]} columns, not {table.shape[1]}.")
@@ -99,7 +98,7 @@ class Exclusive:
         return rows
 
     def log_prob(self, log_codes: ArrayLike, allowed: ArrayLike) -> NDArray[np.float64]:
-        """log p of the rows themselves, from log p of their codes. Shapes: (rows), (rows) to (rows)."""
+        """log p of the rows, from log p of their codes. Shapes: (rows), (rows) to (rows)."""
         said, width = sum(math.log(size + 1) for size in self.sizes), self.starts[-1] * math.log(2)
         if len(self.sizes) == self.starts[-1]:  # no groups: codes are the rows
             return np.asarray(log_codes, dtype=np.float64)
@@ -110,5 +109,5 @@ class Exclusive:
 def _binary(rows: ArrayLike) -> NDArray[Any]:
     table = np.asarray(rows)
     if table.ndim != 2 or 0 in table.shape or not ((table == 0) | (table == 1)).all():
-        raise DataError("'rows' should be a table of zeros and ones, without holes.")
+        raise DataError("'rows' should be a table of zeros and ones, without missing values.")
     return table

@@ -1,13 +1,13 @@
-r"""Numbers that training never saw, beside a list of values that it did.
+r"""Numbers that training has not seen, in a column with a list of values.
 
-The codes of listed values are 0, 1, ..., k - 1. Any other number is a place on the same axis: between two codes if it
-lies between two listed values, below 0 or above k - 1 if it lies beyond them. A small share of the distribution, which
-is not learned, is spread over these numbers, so that each has a probability and all together still have one:
+The codes of listed values are 0, 1, ..., k - 1. Any other number has a code between two of them if it lies between two
+listed values, and below 0 or above k - 1 if it lies beyond them. A small share r of the distribution, which is not
+learned, is spread over these numbers, so that each has a probability and the total is one:
 
 .. math:: p(x) = (1 - r)\, \hat p(x) \text{ if } x \text{ is listed}, \qquad p(x) = r\, T(x) \text{ if not,}
 
-with a Cauchy distribution T about the middle of the listed values: in steps where values are in steps, a density where
-they are not. It is never drawn from.
+with a Cauchy distribution T around the middle of the listed values, discrete if values have a step, else a density. It
+is never drawn from.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["Unseen"]
 
 @dataclass(frozen=True)
 class Unseen:
-    """The numbers beside a list.
+    """The distribution of numbers that are not listed.
 
     Arguments:
         values: the listed numbers, ascending.
-        step: how far apart values are, listed or not; 0 for real numbers.
-        share: r, the probability of all numbers together that are not listed.
+        step: the spacing of all numbers, listed or not; 0 for real numbers.
+        share: r, the probability of all numbers that are not listed.
 
     Example:
         >>> beside = Unseen((0.0, 1.0, 2.0, 5.0), step=1.0)
@@ -59,7 +59,7 @@ class Unseen:
 
     @cached_property
     def _gap(self) -> float:
-        """What a code is worth beyond the listed values, and half of their extent at least."""
+        """The difference in value between codes beyond the listed values."""
         first, last = self.values[0], self.values[-1]
         gap = max((last - first) / max(len(self.values) - 1, 1), self.step)
         return gap if math.isfinite(gap) and gap > 0 else max(abs(first), 1.0)
@@ -93,7 +93,7 @@ class Unseen:
         return (codes >= 0) & (codes < len(self.values)) & (codes == codes.floor())
 
     def combine(self, learned: Tensor, listed: Tensor, codes: Tensor) -> Tensor:
-        """The log-likelihood, where ``learned`` is that of listed values alone. Shapes: (...), thrice, to (...)."""
+        """The log-likelihood, from the learned one of the listed values. Shapes: (...), three times, to (...)."""
         log_p = learned + math.log1p(-self.share)
         if bool(listed.all()):
             return log_p
@@ -106,14 +106,14 @@ class Unseen:
         place = (values - middle) / width
         if not self.step:
             return math.log(self.share) - math.log(math.pi * width) - torch.log1p(place.square())
-        half = self.step / (2 * width)  # at most 1/2, so that the difference of two arctangents is this one
+        half = self.step / (2 * width)  # at most 1/2, so that one arctangent is the difference of two
         return (
             math.log(self.share / math.pi) + torch.atan2(2 * place.new_tensor(half), 1 + place.square() - half**2).log()
         )
 
     @cached_property
     def _log_rest(self) -> float:
-        """The logarithm of what T has beside the listed values."""
+        """The log probability under T of all numbers that are not listed."""
         if not self.step:
             return 0.0
         tail = self._log_tail(torch.tensor(self.values, dtype=torch.float64)) - math.log(self.share)

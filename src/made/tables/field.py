@@ -21,11 +21,12 @@ from made.columns.registry import FIELD_KEYS, find_kind
 from made.columns.settings import is_finite
 from made.errors import DataError
 from made.hints import hint
+from made.tables.convert import as_text, fitting, number_in, typed
 from made.tables.dates import DAY, Temporal, in_text, objects, seconds_in
 from made.tables.plain import Dtype, Values, is_missing
 from made.tables.storage import ends_of, is_storage
 
-__all__ = ["OTHER", "Field", "fitting", "number_in", "typed"]
+__all__ = ["OTHER", "Field"]
 
 # The Python types of listed values.
 TYPES: dict[str, tuple[type, ...]] = {
@@ -320,7 +321,7 @@ class Field:
             values = np.array(self.values, dtype=object if self.dtype == "text" else np.float64)
             return values, self.dtype if self.dtype == "text" else fitting(values, dtype, self.dtype)
         if dtype == "text":
-            return np.array(list(map(_text, self.values)), dtype=object), "text"
+            return np.array(list(map(as_text, self.values)), dtype=object), "text"
         keys, order = self._numbers(dtype == "bool")
         if len(keys) < len(self.values):  # not all are numbers
             return np.array(self.values, dtype=object), "text"
@@ -333,15 +334,15 @@ class Field:
         for code, value in enumerate(self.values):
             number = float(value) if not isinstance(value, str) else number_in(value, is_bool)
             # '1' and '01' both read as 1: the shortest spelling wins.
-            if number is not None and (number not in found or _text(number) == value):
+            if number is not None and (number not in found or as_text(number) == value):
                 found[number] = code
         keys = np.array(sorted(found), dtype=np.float64)
         return keys, np.array([found[key] for key in keys.tolist()], dtype=np.float64)
 
     @cached_property
     def _texts(self) -> dict[str, float]:
-        texts = {_text(value): float(code) for code, value in enumerate(self.values)}
-        return texts | {_text(v).lower(): float(code) for code, v in enumerate(self.values) if self.dtype == "bool"}
+        texts = {as_text(value): float(code) for code, value in enumerate(self.values)}
+        return texts | {as_text(v).lower(): float(code) for code, v in enumerate(self.values) if self.dtype == "bool"}
 
     def _code_of_text(self, text: str) -> float:
         code = self._texts.get(text, -1.0)
@@ -386,36 +387,3 @@ class Field:
             row=row,
             column=self.name,
         )
-
-
-def _text(value: str | float) -> str:
-    """A value as text, a number in the shortest way: 1.0 is '1'."""
-    if isinstance(value, (str, bool)):
-        return str(value)
-    return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(value)
-
-
-def number_in(text: str, is_bool: bool) -> float | None:
-    """The number that a text reads as, if it does."""
-    if is_bool and text.lower() in ("true", "false"):
-        return float(text.lower() == "true")
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def fitting(values: Values, asked: Dtype, own: Dtype) -> Dtype:
-    """The family asked for if all the numbers are of it, otherwise their own."""
-    if asked == "bool" and np.isin(values, (0, 1)).all():
-        return "bool"
-    if asked == "int" and (values == np.rint(values)).all():
-        return "int"
-    return "float" if asked == "float" else own
-
-
-def typed(values: Values, dtype: Dtype) -> tuple[Any, ...]:
-    """Values as Python has them."""
-    convert = {"text": str, "bool": bool, "int": int}.get(dtype, float)
-    return tuple(map(convert, values.tolist()))

@@ -21,8 +21,9 @@ from made.columns.transform import choose_curve
 from made.columns.unseen import Unseen
 from made.errors import DataError, ModelError, ParameterError
 from made.hints import hint
+from made.tables.convert import fitting, number_in, typed
 from made.tables.dates import STEPS, seconds_in
-from made.tables.field import OTHER, Field, fitting, number_in, typed
+from made.tables.field import OTHER, Field
 from made.tables.plain import Dtype, Values, is_missing, plain
 from made.tables.table import Table
 
