@@ -292,7 +292,7 @@ class _Exact:
         answers = []
         for part in torch.arange(len(rows)).split(1000):
             prediction = predict(ensemble, rows[part.numpy()], last)
-            mass = (prediction.weights.double().unsqueeze(-1) + cells.log_mass(prediction.units)).cpu()
+            mass = (prediction.weights.double().unsqueeze(-1) + cells.log_intervals(prediction.units)).cpu()
             answers.append(mass.masked_fill(~allowed[part], -torch.inf).logsumexp(dim=(0, 2)))
         return torch.cat(answers)
 

@@ -67,7 +67,7 @@ class Cells:
     def __len__(self) -> int:
         return len(self.low)
 
-    def log_mass(self, units: Tensor) -> Tensor:
+    def log_intervals(self, units: Tensor) -> Tensor:
         """The log probability of each cell. Shapes: (..., outputs) to (..., cells)."""
         units = units.double()
         if self.discrete or self.points:
@@ -194,7 +194,7 @@ class Paths:
         cells, alive = self._cells[d], self._alive[which]
         flags = cells.flags.to(alive.device)
         allowed = (alive.double() @ flags.double()) > 0  # (paths, cells)
-        masses = cells.log_mass(units).masked_fill(~allowed, -torch.inf)
+        masses = cells.log_intervals(units).masked_fill(~allowed, -torch.inf)
         self.log_weight[which] += masses.logsumexp(dim=1)
         chosen, within = choose(masses, self._uniform(len(which)))  # a path without any box left has weight 0
         self.values[which, d] = cells.draw(units, chosen, within).to(self.values.dtype)
