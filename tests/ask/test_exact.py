@@ -379,7 +379,9 @@ def test_cells_together_have_the_mass_that_each_has() -> None:
         cells = Cells(0, kind, [box])
         units = torch.randn(5, kind.outputs, generator=generator, dtype=torch.float64)
         alone = [kind.log_interval(units, low, high) for low, high in box[0]]
-        assert cells.log_intervals(units).exp().sum(-1).tolist() == pytest.approx(torch.stack(alone).exp().sum(0).tolist())
+        assert cells.log_intervals(units).exp().sum(-1).tolist() == pytest.approx(
+            torch.stack(alone).exp().sum(0).tolist()
+        )
 
 
 def test_many_ranges_add_up() -> None:
