@@ -201,12 +201,11 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         return self
 
     def check_parameters(self) -> None:
-        """Raise an error if a parameter has a value that it cannot have."""
+        """Raise an error if a parameter has an invalid value."""
         try:
             check_random_state(self.random_state)
-        except ValueError:
-            text = f"'random_state' should be a whole number from 0 to 2**32 - 1, not {self.random_state!r}."
-            raise ParameterError(text, argument="random_state") from None
+        except ValueError as wrong:
+            raise ParameterError(f"'random_state' is {self.random_state!r}: {wrong}", argument="random_state") from None
         check_parameters(self.get_params(deep=False))
 
     def score_samples(self, X: Any, *, given: Any = None) -> NDArray[np.floating[Any]]:

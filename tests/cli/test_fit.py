@@ -1,0 +1,56 @@
+"""`made fit` says what each column was taken for, and when training ended too early; `made info` names the kinds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from command import run, run_json
+
+SMALL = ("--hidden-sizes", "8", "--evaluation-masks", "1", "--validation-masks", "1")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    return run("fit", "penguins", "--out", folder / "model", "--max-epochs", 2, *SMALL), folder / "model"
+
+
+def test_the_kind_the_values_and_the_missing_share_of_every_column_are_printed(fitted) -> None:
+    stdout = fitted[0].stdout
+    assert re.search(r"species +categorical +3: Adelie, Chinstrap, Gentoo +\n", stdout)
+    assert re.search(r"body_mass_g +numeric +2,700 to 6,300, whole numbers +0\.6 %", stdout)
+    assert re.search(r"sex +categorical +2: female, male +3\.2 %", stdout)
+
+
+def test_info_names_the_kinds(fitted) -> None:
+    stdout = run("info", fitted[1]).stdout
+    assert re.search(r"bill_depth_mm +numeric +real numbers", stdout)
+    assert re.search(r"island +categorical +3: Biscoe, Dream, Torgersen", stdout)
+
+
+def test_training_that_was_still_improving_says_how_to_train_longer(fitted, tmp_path) -> None:
+    assert "still improving" in fitted[0].stderr
+    command = re.search(r"To train longer: made (.*)", fitted[0].stderr)[1].split()
+    assert command[-3:] == ["--resume", "--max-epochs", "4"]
+    facts = run_json(*command)
+    assert facts["epochs"] == 4
+    assert facts["columns"][6] == {
+        "name": "sex",
+        "kind": "categorical",
+        "values": ["female", "male"],
+        "missing": 11 / 344,
+    }
+    assert facts["columns"][4]["range"] == [172, 231]
+
+
+def test_quiet_prints_nothing(tmp_path) -> None:
+    result = run("fit", "penguins", "--out", tmp_path / "model", "--max-epochs", 1, *SMALL, "--quiet")
+    assert (result.stdout, result.stderr) == ("", "")
+
+
+def test_of_a_wide_table_the_first_columns_are_printed(tmp_path) -> None:
+    stdout = run("fit", "digits", "--out", tmp_path / "model", "--max-epochs", 1, *SMALL).stdout
+    assert "... and 34 more columns, 64 in all." in stdout
+    assert len(re.findall(r"^ x\d+ ", stdout, re.MULTILINE)) == 30
