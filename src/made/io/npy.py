@@ -1,7 +1,7 @@
 """Arrays in `.npy` and `.npz` files, in blocks of rows.
 
 A header may claim terabytes, and a small archive may unpack to as much: the claimed size is compared with that of the
-file and with the limit before anything is loaded, and no more than that is unpacked. Arrays of Python objects are refused.
+file and with the limit before anything is loaded, and no more than that is unpacked. Object arrays are refused.
 """
 
 from __future__ import annotations
