@@ -148,7 +148,7 @@ def impute(model: MADE, train: Frame, test: Frame, share: float, seed: int) -> d
         return codes.decode(KNNImputer().fit(codes.encode(train)).transform(codes.encode(holed)))
 
     def iteratively() -> Frame:
-        # Of training rows without holes it would learn a single round: both together give it all ten. And a linear
+        # From complete training rows it would learn a single round; with both tables it learns all ten. And a linear
         # model that has all values of a category but one knows that one from the others, whatever these are.
         both = codes.without_first(np.concatenate([codes.encode(train), codes.encode(holed)]))
         filled = IterativeImputer(random_state=seed).fit_transform(both)[len(train) :]
@@ -382,7 +382,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", default=",".join(LABELS), help="their names; all five unless told")
+    parser.add_argument("--tables", default=",".join(LABELS), help="their names (default: all five)")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go")
     chosen = parser.parse_args()
     for name in chosen.tables.split(","):

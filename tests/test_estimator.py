@@ -418,7 +418,7 @@ def test_it_can_be_interrupted_and_says_how_to_go_on(tmp_path) -> None:
         process.stdin.close()
         said = process.stderr.read()
     assert said.count("Interrupted: training was stopped after") == 2
-    assert "to go on from with 'resume_from'" in said
+    assert "Its state is saved: resume it with resume_from='" in said
 
 
 def test_binary_inputs_are_signed_or_not() -> None:

@@ -78,11 +78,12 @@ class Interrupted(KeyboardInterrupt):
     Arguments:
         message: a sentence.
         signal: number of the signal. Default: SIGINT (Ctrl-C).
+        remedy: a second sentence, which says how to resume in Python.
     """
 
-    def __init__(self, message: str, signal: int = 2) -> None:
-        super().__init__(message)
-        self.signal = signal
+    def __init__(self, message: str, signal: int = 2, *, remedy: str = "") -> None:
+        super().__init__(f"{message} {remedy}".strip())
+        self.message, self.signal = message, signal
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -274,7 +274,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         """The probability of each value of a column, given what is observed of the others.
 
         Arguments:
-            X: the rows; their values of the column itself are not looked at, and a frame may lack it.
+            X: the rows; values of the target are ignored, and a frame may lack the column.
             target: the column, by name or number. Default: the ``y`` of :meth:`fit`.
 
         Returns:

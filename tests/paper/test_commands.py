@@ -153,7 +153,7 @@ def test_figure_network_is_of_any_connectivity(here) -> None:
 
 def test_a_stopped_command_says_how_to_go_on(here, monkeypatch) -> None:
     def stopped(self, data, name, parameters):
-        raise Interrupted("stopped after 3 updates. Its state is in runs, to go on from with 'resume_from'.")
+        raise Interrupted("stopped after 3 updates.", remedy="Its state is saved: resume it with resume_from='runs'.")
 
     monkeypatch.setattr(GridSearch, "fit", stopped)
     monkeypatch.setattr(sys, "argv", ["made", "paper", "table", "uci"])

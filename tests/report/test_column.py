@@ -19,7 +19,7 @@ def test_distances_are_those_of_known_shares() -> None:
     ones = column.compare(
         "a", Binary(), np.array([0.0, 0, 0, 1, np.nan]), np.array([0.0, 1]), labels=("no", "yes"), random=_random()
     )
-    assert (ones.holes, ones.distinct, ones.distance, ones.measure) == (0.2, 2, 0.25, "total variation")
+    assert (ones.missing, ones.distinct, ones.distance, ones.measure) == (0.2, 2, 0.25, "total variation")
     assert ones.shares == Bars(("no", "yes"), (0.75, 0.25), (0.5, 0.5))
     numbers = column.compare("b", NUMBERS, np.array([1.0, 2, 3, 4]), np.array([3.0, 4, 5, 6]), random=_random())
     assert (numbers.distance, numbers.measure, numbers.spike) == (0.5, "Kolmogorov-Smirnov", None)

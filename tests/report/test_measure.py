@@ -24,7 +24,7 @@ def test_the_likelihood_is_that_of_the_model(report, model, table) -> None:
 def test_columns_are_described_in_order(report, table) -> None:
     assert [each.name for each in report.columns] == table.column_names
     assert [each.kind for each in report.columns] == ["categorical", "numeric", "binary", "numeric", "binary"]
-    assert [each.holes for each in report.columns] == [0, 0.1, 0, 0, 0]
+    assert [each.missing for each in report.columns] == [0, 0.1, 0, 0, 0]
     assert report.columns[0].distinct == 3
     assert report.columns[3].spike.value == 0
     assert report.columns[4].shares.labels == ("False", "True")

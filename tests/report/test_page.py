@@ -86,7 +86,7 @@ def test_a_column_without_values_has_only_samples(model, table) -> None:
     empty = table.set_column(1, "weight", pa.nulls(300)).set_column(0, "kind", pa.nulls(300))
     found = measure(model, empty)
     for each in found.columns[:2]:
-        assert (each.holes, each.distinct, each.distance, each.chance) == (1.0, 0, None, None)
+        assert (each.missing, each.distinct, each.distance, each.chance) == (1.0, 0, None, None)
         assert each.shares.real == ()
         assert sum(each.shares.sampled) == pytest.approx(1)
         assert not each.differs

@@ -103,7 +103,7 @@ def test_it_can_be_repeated() -> None:
 
 def test_what_it_cannot_do_is_said() -> None:
     network = Network(6, Connectivities(6, (20,)))
-    with pytest.raises(ValueError, match="is not observed, but only a model"):
+    with pytest.raises(ValueError, match="has a missing value, but only a model"):
         train(network, [[float("nan")] * 6], COPIES)
     with pytest.raises(ValueError, match="at least one row"):
         train(network, torch.zeros(0, 6), COPIES)

@@ -262,7 +262,7 @@ class _Algebra:
         self.steps += steps
         if self.steps > MOST_STEPS:
             raise QuestionError(
-                f"the condition takes more than {MOST_STEPS:,} steps to evaluate: ask for less at once."
+                f"the condition takes more than {MOST_STEPS:,} steps to evaluate: ask a simpler question."
             )
 
 
@@ -290,7 +290,7 @@ def _merged(boxes: Boxes) -> Boxes:
 
 def _few(boxes: Boxes) -> Boxes:
     if len(boxes) > MOST_BOXES:
-        raise QuestionError(f"the condition has more than {MOST_BOXES} disjoint parts: ask for less at once.")
+        raise QuestionError(f"the condition has more than {MOST_BOXES} disjoint parts: ask a simpler question.")
     return boxes
 
 

@@ -101,8 +101,8 @@ class _Parser:
     def __init__(self, text: str, fields: Sequence[Field]) -> None:
         if len(text) > MOST_CHARACTERS:
             raise QuestionError(
-                f"the question has {len(text):,} characters, and {MOST_CHARACTERS:,} are the most that are read: ask "
-                "for less at once."
+                f"the question has {len(text):,} characters, more than the limit of {MOST_CHARACTERS:,}: ask a shorter "
+                "one."
             )
         self.text = text
         self.fields = {field.name: field for field in fields}

@@ -144,7 +144,7 @@ def fit(
     try:
         model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite)
     except KeyboardInterrupt as stopped:
-        text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
+        text = stopped.message if isinstance(stopped, Interrupted) else "interrupted before the first update."
         raise Interrupted(f"{text} To resume: {again} --resume", signal_of(stopped)) from None
     draw_pictures(model, out, shape, quiet)
     columns = describe_columns(model.model_.schema, rows)

@@ -125,16 +125,16 @@ class Columns(Sequence[Column]):
         dtype = table.dtype if like is None else like.dtype
         if valid.all():
             return self._by_family(Column.inner, table, dtype), None
-        hole = table.isnan()
-        if not (valid | hole).all():
-            row, column = (valid | hole).logical_not().nonzero()[0].tolist()
+        absent = table.isnan()
+        if not (valid | absent).all():
+            row, column = (valid | absent).logical_not().nonzero()[0].tolist()
             raise DataError(
                 f"column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
                 f"{self.kinds[column].allowed}, nor NaN for 'not observed'.",
                 row=row,
                 column=self.names[column],
             )
-        return self._by_family(Column.inner, table, dtype).masked_fill(hole, 0), hole
+        return self._by_family(Column.inner, table, dtype).masked_fill(absent, 0), absent
 
     def outer(self, values: Tensor) -> Tensor:
         """Values of the table, in double precision if columns are not all discrete; NaN stays NaN."""

@@ -66,9 +66,9 @@ def zeros_and_ones(tables: Mapping[str, Any]) -> tuple[list[BinaryRows], dict[st
         label = first.label(column)
         parts = [table.columns[place[column]] for table, place in zip(taken.values(), places, strict=True)]
         for name, part in zip(taken, parts, strict=True):
-            if (hole := is_missing(part)).any():
+            if (absent := is_missing(part)).any():
                 raise DataError(
-                    f"{name}, row {int(hole.argmax())} (counted from 0), {label}: a missing value, but only complete "
+                    f"{name}, row {int(absent.argmax())} (counted from 0), {label}: a missing value, but only complete "
                     "rows can be compared. Drop such rows or columns, or impute them first (`made fit`, then "
                     "`made impute`)."
                 )

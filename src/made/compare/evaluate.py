@@ -36,7 +36,7 @@ def compare(
     done: Callable[[Result], None] | None = None,
     clock: Clock = time.perf_counter,
 ) -> list[Result]:
-    """Train and evaluate each system in turn. A failure is recorded in the system's result, and the rest go on.
+    """Train and evaluate each system in turn. A failure is recorded in the system's result, and the others continue.
 
     Arguments:
         systems: unfitted systems by name.

@@ -168,7 +168,7 @@ class Model:
         return table
 
     def codes(self, X: Any, target: int | None = None) -> NDArray[np.float64]:
-        """Rows as codes; the column ``target`` may be absent, and its values are not looked at."""
+        """Rows as codes; the column ``target`` may be absent, and its values are ignored."""
         return self.schema.encode(self.table(X, target), ignore=target)
 
     def decode(self, codes: NDArray[np.float64]) -> Any:

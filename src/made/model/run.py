@@ -111,8 +111,8 @@ class Run:
             except Interrupted as interrupted:
                 if self.folder is None:
                     raise
-                text = f"{interrupted} Its state is in {self.folder}, to go on from with 'resume_from'."
-                raise Interrupted(text, interrupted.signal) from None
+                remedy = f"Its state is saved: resume it with resume_from={str(self.folder)!r}."
+                raise Interrupted(interrupted.message, interrupted.signal, remedy=remedy) from None
             finally:
                 trainer.network.eval()
         self._end(trainer, nll, finished=True, state=state)

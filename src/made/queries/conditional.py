@@ -162,7 +162,7 @@ def column_units(network: Network, layout: Layout, evidence: Evidence, column: i
 
 @torch.no_grad()
 def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_size: int = 500) -> Prediction:
-    """The distribution of one column given all that is observed of the others; its own entries are not looked at.
+    """The distribution of one column given all that is observed of the others; its own entries are ignored.
 
     Arguments:
         ensemble: the network and its masks.

@@ -199,7 +199,7 @@ def _prefix_log_prob(ensemble: Ensemble, evidence: Evidence, batch_size: int) ->
     for number in numbers:
         require_prefixes(network, evidence, torch.full((len(evidence),), number))
     members = ([Pass(number, None)] for number in numbers)
-    if evidence.given is None or len(numbers) == 1:  # under one mask, the factors of what is asked are the quotient
+    if evidence.given is None or len(numbers) == 1:  # under one mask, the product of the asked factors is the quotient
         (answer,) = _log_means(network, evidence, members, [None], batch_size)
         return answer
     plain = Evidence(evidence.values, evidence.observed)

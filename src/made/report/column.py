@@ -42,7 +42,7 @@ class ColumnComparison:
     Attributes:
         name, kind: those of the model.
         dates: whether its numbers are seconds since 1970.
-        holes: the share of missing values in the rows.
+        missing: the share of missing values in the rows.
         distinct: the number of distinct values in the rows.
         measure: the measure of ``distance``.
         distance: between rows and samples, from 0 to 1; None if no value is observed.
@@ -54,7 +54,7 @@ class ColumnComparison:
     name: str
     kind: str
     dates: bool
-    holes: float
+    missing: float
     distinct: int
     measure: Literal["total variation", "Kolmogorov-Smirnov"]
     distance: float | None

@@ -180,15 +180,15 @@ class Field:
 
     def encode(self, values: Values, dtype: Dtype, label: str) -> NDArray[np.float64]:
         """A plain column as codes. Shapes: (rows,) to (rows,)."""
-        hole = is_missing(values)
+        absent = is_missing(values)
         values, dtype = self._in_own_terms(values, dtype, label)
         if not self.listed:
             codes = self._on_steps(values.astype(np.float64), label)
-            codes[hole] = math.inf if self.missing else np.nan
+            codes[absent] = math.inf if self.missing else np.nan
             return codes
         if values.dtype == object:
             known: dict[Any, float] = {None: np.nan}
-            known |= {text: self._code_of_text(text) for text in dict.fromkeys(values[~hole].tolist())}
+            known |= {text: self._code_of_text(text) for text in dict.fromkeys(values[~absent].tolist())}
             codes = np.fromiter(map(known.__getitem__, values.tolist()), np.float64, len(values))
         else:
             keys, order = self._numbers(dtype == "bool")
@@ -196,7 +196,7 @@ class Field:
             codes = np.full(len(values), -1.0)
             if len(keys):
                 codes = np.where(keys[place] == values, order[place], -1.0)
-        codes[hole] = len(self.values) if self.missing else np.nan
+        codes[absent] = len(self.values) if self.missing else np.nan
         unseen = codes < 0
         if not unseen.any():
             return codes
@@ -238,7 +238,7 @@ class Field:
 
         Shapes: (rows,) to (rows,).
         """
-        hole = np.isnan(codes)
+        absent = np.isnan(codes)
         if not self.listed:
             values: Values = np.where(np.isinf(codes), np.nan, np.rint(codes) if self.dtype == "int" else codes)
             return self._given_back(self._held(values), dtype)
@@ -247,13 +247,13 @@ class Field:
             numbers = found.numpy()
             return self._given_back(self._held(np.rint(numbers) if self.dtype == "int" else numbers), dtype)
         categories, family = self._categories(dtype)
-        places = np.where(hole, 0, codes).astype(np.intp)
-        wrong = ~hole & ((places != codes) | (places < 0) | (places >= len(categories)))
+        places = np.where(absent, 0, codes).astype(np.intp)
+        wrong = ~absent & ((places != codes) | (places < 0) | (places >= len(categories)))
         if wrong.any():
             most = len(categories) - 1
             raise ValueError(f"'codes' of column {self.name!r} should be 0 to {most}, not {codes[wrong][0]:g}.")
         values = categories.take(places)
-        values[hole] = None if family == "text" else np.nan
+        values[absent] = None if family == "text" else np.nan
         return values if family == "text" else self._held(values), family
 
     def _held(self, values: Values) -> Values:

@@ -104,7 +104,7 @@ def query_at_random(evidence: Evidence, generator: torch.Generator) -> Evidence:
         given, asked, one = given & evidence.observed, asked & evidence.observed, one * evidence.observed
     asked.scatter_(1, one.argmax(dim=1, keepdim=True), True)
     if evidence.observed is not None:
-        asked &= evidence.observed  # a row of nothing but holes asks for nothing
+        asked &= evidence.observed  # a row without observed entries asks for nothing
     return Evidence(values, asked | given, given & ~asked)
 
 

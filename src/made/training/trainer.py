@@ -73,9 +73,9 @@ class Trainer:
         if self.data.observed is not None and not network.connectivities.any_order:
             row, column = (~self.data.observed).nonzero()[0].tolist()
             raise DataError(
-                f"column {column} ('{network.columns.names[column]}') is not observed, but only a model "
-                "whose masks are unlimited, with resampled orderings, learns from rows with holes "
-                f"({hint(masks='unlimited')}); or fill them first.",
+                f"column {column} ('{network.columns.names[column]}') has a missing value, but only a model with "
+                "unlimited masks and resampled orderings can learn from missing values "
+                f"({hint(masks='unlimited')}); otherwise impute them first.",
                 row=row,
                 column=network.columns.names[column],
             )
@@ -384,7 +384,7 @@ def _signals(listen: bool) -> Iterator[list[int]]:
 
     def note(number: int, frame: FrameType | None) -> None:
         if asked:
-            raise Interrupted("training was stopped at once.", number)
+            raise Interrupted("training was stopped immediately.", number)
         asked.append(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

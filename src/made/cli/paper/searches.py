@@ -57,7 +57,7 @@ def search_for(
             report=lambda text: note(text, quiet or as_json),
         )
     except KeyboardInterrupt as stopped:
-        text = str(stopped).partition(" Its state")[0] or "interrupted before the first update."
+        text = stopped.message if isinstance(stopped, Interrupted) else "interrupted before the first update."
         raise Interrupted(f"{text} To resume: {typed()}", signal_of(stopped)) from None
 
 
