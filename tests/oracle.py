@@ -124,3 +124,11 @@ class Dense:
 
     def log_factors(self, rows: Tensor) -> Tensor:
         return self.network.columns.log_prob(self.outputs(rows), rows)
+
+
+def integral(density, cuts) -> float:
+    """The integral of a vectorised density over all cuts, by 40 Gauss-Legendre nodes between each two."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    low, high = np.asarray(cuts)[:-1, None], np.asarray(cuts)[1:, None]
+    points = torch.from_numpy((low + high) / 2 + (high - low) / 2 * nodes)
+    return float((density(points.flatten()).reshape(points.shape).numpy() * weights * (high - low) / 2).sum())

@@ -71,8 +71,8 @@ def test_small_tables_are_cleaned_exactly(masks) -> None:
 def structured() -> tuple[MADE, np.ndarray]:
     """Eight columns that follow one hidden bit, each wrong with one in twenty, and a model of them."""
     random = np.random.default_rng(0)
-    rows = (random.integers(2, size=(5000, 1)) ^ (random.random((5000, 8)) < 0.05)).astype(float)
-    return MADE(hidden_sizes=(64,), max_epochs=30, evaluation_masks=4, random_state=0).fit(rows), rows[:200]
+    rows = (random.integers(2, size=(3000, 1)) ^ (random.random((3000, 8)) < 0.05)).astype(float)
+    return MADE(hidden_sizes=(64,), max_epochs=20, evaluation_masks=4, random_state=0).fit(rows), rows[:200]
 
 
 def noise(rows: np.ndarray, error: float) -> np.ndarray:
