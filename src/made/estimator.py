@@ -184,15 +184,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         seed = self.random_state
         if seed is not None and not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
-        run = prepare(
-            table,
-            valid_table,
-            self.get_params(deep=False),
-            seed=None if seed is None else int(seed),
-            target=None if y is None else table.all_names()[-1],
-            folder=None if resume_from is None else Path(resume_from),
-            overwrite=overwrite,
-        )
+        seed = None if seed is None else int(seed)
+        target = None if y is None else table.all_names()[-1]
+        folder, parameters = None if resume_from is None else Path(resume_from), self.get_params(deep=False)
+        run = prepare(table, valid_table, parameters, seed=seed, target=target, folder=folder, overwrite=overwrite)
         try:
             run.go(verbose=bool(self.verbose), tensorboard=self.tensorboard, after_epoch=after_epoch)
         finally:
