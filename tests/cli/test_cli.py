@@ -152,7 +152,7 @@ def test_the_oddest_rows_are_explained(home, tmp_path) -> None:
         assert sum(values) >= fact["nll"] - 1e-4
     run("explain", home / "model", home / "animals.csv", "--out", tmp_path / "all.csv")
     assert pyarrow.csv.read_csv(tmp_path / "all.csv").shape == (120, 3)
-    assert "oddest" in run("explain", home / "model", home / "animals.csv").stdout
+    assert "least likely" in run("explain", home / "model", home / "animals.csv").stdout
 
 
 def test_named_sets_bring_their_own_validation_rows(tmp_path) -> None:
@@ -163,7 +163,7 @@ def test_named_sets_bring_their_own_validation_rows(tmp_path) -> None:
     assert run_json("evaluate", tmp_path / "model", "digits")["rows"] == 300
     assert run_json("evaluate", tmp_path / "model", "digits:train")["rows"] == 1197
     names = [each["name"] for each in json.loads(run("data", "list", "--json").stdout)]
-    assert names[0] == "digits"
+    assert {"digits", "penguins"} <= set(names)
     assert "binarized_mnist" in names
     assert run_json("data", "get", "digits")["columns"] == 64
 
