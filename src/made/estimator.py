@@ -299,7 +299,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         """The values of the target, as scikit-learn's classifiers have them."""
         target = getattr(self, "target_", None)
         if target is None or not _has_classes(self):
-            raise AttributeError("'classes_' are the values of a target 'y' that has a list of them: fit with one.")
+            raise AttributeError("'classes_' needs a target 'y' with a list of values: fit with one.")
         return self.classes(target)
 
     def denoise(

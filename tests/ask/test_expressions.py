@@ -264,8 +264,8 @@ def test_too_many_boxes_are_refused() -> None:
         ("job in {}", "expected a value of job, found '}'", "}"),
         ("age between 3, 4", "expected 'and' of 'between ... and ...', found ','", ","),
         ("age not < 3", "expected 'in' or 'between' after age", "<"),
-        ("age is missing", "that age is missing has no probability", "is missing"),
-        ("age is not null", "that age is missing has no probability", "is not null"),
+        ("age is missing", "age has no probability of being missing", "is missing"),
+        ("age is not null", "age has no probability of being missing", "is not null"),
         ("age is 30", "'is' is for 'is missing' only: write = for 'is'", "is"),
         ("job = 'fixed", "this quote is not closed: expected another '", "'"),
         ("age < 3 & age > 1", "'&' is not part of the language: write 'and'", "&"),
@@ -370,7 +370,7 @@ def test_points_with_a_probability_are_told_from_those_without() -> None:
         ("quarter = 1970-04-02", "quarter has no value '1970-04-02': did you mean '1970-04-01'?"),
         ("grade = best", "grade has no value 'best': its values are 'low', 'mid', 'high'"),
         ("town < Kiel", "town has no order"),
-        ("town is missing", "that town is missing has no probability"),
+        ("town is missing", "town has no probability of being missing"),
     ],
 )
 def test_values_of_other_kinds_are_refused(text, said) -> None:

@@ -111,7 +111,7 @@ def test_the_command_prints_json(home) -> None:
             "there is no column 'wieght': did you mean weight or height?\n  wieght > 5\n  ^^^^^^",
         ),
         (["species > 3"], "has no order"),
-        (["legs = 4 | weight < 3 and weight > 4"], "what is given is impossible"),
+        (["legs = 4 | weight < 3 and weight > 4"], "the given condition is impossible"),
         (["legs = 4", "--samples", "1"], "--samples"),
         ([], "there is no question"),
     ],

@@ -292,8 +292,8 @@ def bomb(name: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (lambda: b"<html>", r"tiny.npz is damaged, or no .npz file"),
-        (lambda: released()[:-30], r"tiny.npz is damaged, or no .npz file"),
+        (lambda: b"<html>", r"tiny.npz is damaged, or not a .npz file"),
+        (lambda: released()[:-30], r"tiny.npz is damaged, or not a .npz file"),
         (
             lambda: released(valid_data=ROWS[:3]),
             r"tiny.npz, valid_data: the shape for 'tiny' is \(2, 11\), not \(3, 11\)",

@@ -59,7 +59,7 @@ def test_parquet_of_other_things_is_refused(tmp_path) -> None:
         pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], "<i4")), pa.py_buffer(b"\xff")]
     )
     parquet.write_table(pa.table({"a": damaged}), path)
-    with pytest.raises(DataError, match=r"is damaged, or no Parquet file: .*UTF8"):
+    with pytest.raises(DataError, match=r"is damaged, or not a Parquet file: .*UTF8"):
         read(path)
 
 

@@ -190,7 +190,7 @@ def test_a_foreign_file_is_refused(tmp_path, kind) -> None:
         b"\0" * 999,
     ):
         (tmp_path / f"x.{kind}").write_bytes(content)
-        with pytest.raises(DataError, match=f"x.{kind}' is damaged, or no .* file"):
+        with pytest.raises(DataError, match=f"x.{kind}' is damaged, or not a .* file"):
             read(tmp_path / f"x.{kind}")
 
 
@@ -333,7 +333,7 @@ def test_standard_input_comes_in_pieces(tmp_path, monkeypatch, suffix) -> None:
 
 def test_other_faults_are_sentences_too(tmp_path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1 is not enough")
-    for path, said in ((tmp_path / "x.parquet", "no Parquet file"), (tmp_path / "no.csv", "does not exist")):
+    for path, said in ((tmp_path / "x.parquet", "not a Parquet file"), (tmp_path / "no.csv", "does not exist")):
         with pytest.raises(DataError, match=said):
             list(stream(path, 10))
     with pytest.raises(ValueError, match="'rows' should be at least 1"):

@@ -79,7 +79,7 @@ def test_what_cannot_be_written_is_refused(tmp_path) -> None:
         (pa.table({}), "x.csv", "no columns"),
         (np.zeros((1, 1)), "x.txt", "x.txt' should end in .csv"),
         (np.zeros((1, 1)), "no/folder/x.csv", "cannot be written: No such file"),
-        (np.zeros((1, 1)), "folder.csv", "is there, and not a file"),
+        (np.zeros((1, 1)), "folder.csv", "exists and is not a file"),
     ]:
         (tmp_path / "folder.csv").mkdir(exist_ok=True)
         with pytest.raises(DataError, match=text):

@@ -69,7 +69,7 @@ def test_a_folder_with_a_foreign_manifest_is_left_alone(model, tmp_path, text) -
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "manifest.json").write_bytes(text)
     before = with_foreign(tmp_path / "p")
-    with pytest.raises(FileExistsError, match=r"So .*/p is not written over: choose another folder\."):
+    with pytest.raises(FileExistsError, match=r"So .*/p is not overwritten: choose another folder\."):
         model.save(tmp_path / "p")
     with pytest.raises((FileExistsError, ModelError)):
         MADE(max_epochs=1).fit(ROWS, resume_from=tmp_path / "p")
@@ -87,7 +87,7 @@ def test_a_manifest_that_is_no_file_is_left_alone(model, tmp_path, kind) -> None
         model.save(tmp_path / "real")
         (tmp_path / "p" / "manifest.json").symlink_to(tmp_path / "real" / "manifest.json")
     before = with_foreign(tmp_path / "p")
-    with pytest.raises(FileExistsError, match="is not written over"):
+    with pytest.raises(FileExistsError, match="is not overwritten"):
         model.save(tmp_path / "p")
     assert content(tmp_path / "p") == before
 

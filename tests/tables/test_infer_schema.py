@@ -198,7 +198,7 @@ def test_a_column_that_is_dropped_is_no_part_of_the_model(tmp_path) -> None:
     assert MADE(**SMALL, max_epochs=0, columns={"x0": "drop", 3: "drop"}).fit(array).n_features_in_ == 2
     with pytest.raises(ValueError, match="X has 3 features, but MADE is expecting 2"):
         told.score_samples(array[:, [1, 2, 2]])
-    with pytest.raises(DataError, match="All of the 4 columns are to be dropped"):
+    with pytest.raises(DataError, match="All 4 columns are dropped"):
         MADE(columns=["drop"] * 4).fit(array)
     with pytest.raises(ValueError, match="'columns' has 'idd', which is no column"):
         MADE(columns={"idd": "drop", "id": "drop", "when": "drop"}).fit(frame)

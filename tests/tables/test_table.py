@@ -329,7 +329,7 @@ def test_what_comes_back_is_a_copy() -> None:
         (np.zeros((12, 0)), r"0 feature\(s\) \(shape=\(12, 0\)\) while a minimum of 1 is required\."),
         (pd.DataFrame({"a": []}), r"0 sample\(s\) \(shape=\(0, 1\)\) while a minimum of 1 is required\."),
         (pd.DataFrame(index=[1, 2]), r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1 is required\."),
-        (np.array([[1], ["a"]], dtype=object), r"column 0 has both numbers \(1\) and text \('a'\): make it all"),
+        (np.array([[1], ["a"]], dtype=object), r"column 0 has both numbers \(1\) and text \('a'\): convert it"),
         (pd.DataFrame({"a": [True, "a"]}), r"column 0 \('a'\) has both numbers \(True\) and text \('a'\)"),
         (pd.DataFrame({"a": pd.to_timedelta([1])}), r"column 0 \('a'\) has times of day, or lengths.*convert it to a"),
         (pl.DataFrame({"a": [datetime.timedelta(1)]}), "convert it to a number"),
@@ -339,7 +339,7 @@ def test_what_comes_back_is_a_copy() -> None:
         (np.array([[np.timedelta64(1, "D")]], dtype=object), "convert it to a number"),
         (
             np.array([[datetime.date(2020, 1, 1)], [3]], dtype=object),
-            "column 0 has dates, and among them 3: make it all",
+            "column 0 has dates, but also 3: convert all",
         ),
         (np.array([[datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]]), "times with a time zone as objects"),
         ([[1, 2], [3]], "rows should all have the same number of columns"),

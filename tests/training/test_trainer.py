@@ -176,7 +176,7 @@ def test_a_run_goes_on_exactly_from_any_update(optimizer, masks) -> None:
 
 def test_the_state_of_another_network_is_refused() -> None:
     one = Trainer(Network(6, Connectivities(6, (20,))), COPIES, COPIES, TrainingConfig())
-    with pytest.raises(ValueError, match="of another network"):
+    with pytest.raises(ValueError, match="belongs to another network"):
         Trainer(Network(6, Connectivities(6, (21,))), COPIES, COPIES, TrainingConfig(), one.snapshot())
 
 

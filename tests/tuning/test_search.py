@@ -232,7 +232,7 @@ def test_rows_with_missing_leave_masks_unlimited(tmp_path) -> None:
     tuned = tune(rows, folder=tmp_path / "search", fixed=fixed, trials=1)
     assert "masks" not in tuned.space
     assert MADE(**tuned.best_params).fit(rows).valid_nll_ == tuned.best_nll
-    with pytest.raises(DataError, match="is not observed"):
+    with pytest.raises(DataError, match="has a missing value, but only"):
         tune(rows, folder=tmp_path / "other", fixed=fixed, space={"masks": ["unlimited", 4]}, trials=1)
     with pytest.raises(QuestionError, match="needs validation rows"):
         tune(rows, folder=tmp_path / "other", fixed=fixed | {"validation_fraction": 0.0}, trials=1)

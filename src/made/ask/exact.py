@@ -156,14 +156,14 @@ def _points(box: Box, kinds: Sequence[Column]) -> frozenset[int]:
 def _possible(given: Boxes, kinds: Sequence[Column], query: Query) -> tuple[Boxes, frozenset[int]]:
     """The boxes of what is given that are not infinitely less likely than others, and the columns they fix."""
     if not given:
-        raise QuestionError(f"what is given is impossible: nothing fulfils {query.given}.")
+        raise QuestionError(f"the given condition is impossible: no row satisfies {query.given}.")
     fixed = [_points(box, kinds) for box in given]
     least = min(map(len, fixed))
     chosen = {each for each in fixed if len(each) == least}
     if len(chosen) > 1:
         raise QuestionError(
-            f"what is given, {query.given}, fixes real numbers in different columns, whose densities cannot be "
-            "compared: give ranges, such as 'between 49 and 51', or ask for each by itself."
+            f"the given condition, {query.given}, fixes real numbers in different columns, whose densities cannot be "
+            "compared: give ranges, such as 'between 49 and 51', or ask about each separately."
         )
     return [box for box, each in zip(given, fixed, strict=True) if len(each) == least], chosen.pop()
 

@@ -173,7 +173,7 @@ class _Parser:
         given = self.condition() if self.took("|") else None
         if self.now.kind != "end":
             if self.now.text == "|" and self.now.kind == "mark":
-                self.fail_at(self.now, "there is a second '|': join what is given by 'and'")
+                self.fail_at(self.now, "there is a second '|': join given conditions by 'and'")
             self.fail_at(self.now, f"expected 'and', 'or', '|' or the end, found {self.now.shown}")
         return Query(asked, given)
 
@@ -269,8 +269,8 @@ class _Parser:
             self.fail_at(token, "'is' is for 'is missing' only: write = for 'is'")
         if not field.missing:
             self.fail(
-                f"that {_name(field.name)} is missing has no probability: the model leaves out what is not "
-                "observed; a column that is not mentioned may have any value",
+                f"{_name(field.name)} has no probability of being missing: missing values are not modelled, and a "
+                "column that is not mentioned may have any value",
                 token.begin,
                 last.end,
             )

@@ -127,8 +127,8 @@ class Paths:
             if len(cells) * len(self.values) > MOST_CELLS:
                 raise QuestionError(
                     f"the values of '{kinds.names[d]}' fall into {len(cells):,} ranges, and an estimate by "
-                    f"{len(self.values):,} paths takes {MOST_CELLS // len(self.values):,} at most: ask for less at "
-                    f"once, or take fewer {argument('samples')}."
+                    f"{len(self.values):,} paths takes at most {MOST_CELLS // len(self.values):,}: ask a simpler "
+                    f"question, or use fewer {argument('samples')}."
                 )
         self._alive = torch.ones(len(self.values), len(boxes), dtype=torch.bool, device=self.values.device)
         self.log_weight = torch.zeros_like(self.log_weight)

@@ -130,7 +130,7 @@ class Columns(Sequence[Column]):
             row, column = (valid | absent).logical_not().nonzero()[0].tolist()
             raise DataError(
                 f"column {column} ('{self.names[column]}'): {table[row, column].item():g} is not "
-                f"{self.kinds[column].allowed}, nor NaN for 'not observed'.",
+                f"{self.kinds[column].allowed}, nor NaN for a missing value.",
                 row=row,
                 column=self.names[column],
             )

@@ -110,5 +110,5 @@ def _two(parts: Sequence[NDArray[Any]], label: str) -> list[Any]:
     )
     raise DataError(
         f"{label} has {len(values)} values ({shown}{', ...' if len(values) > 3 else ''}), but only columns with two "
-        f"values can be compared. {remedy}. (`made fit` takes it as it is.)"
+        f"values can be compared. {remedy}. (`made fit` accepts it unchanged.)"
     )

@@ -17,7 +17,7 @@ def atomic(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write to, which replaces ``path`` once it is on disk. On failure nothing is left behind."""
     path = Path(os.path.realpath(path))  # a symbolic link stays, its target is replaced
     if path.exists() and not path.is_file():
-        raise OSError(f"{str(path)!r} is there, and not a file")
+        raise OSError(f"{str(path)!r} exists and is not a file")
     beside = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with beside.open("xb") as handle:

@@ -74,4 +74,4 @@ def parsing(name: str, kind: str) -> Iterator[None]:
         raise
     except Exception as error:  # hostile bytes can raise anything
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
-        raise DataError(f"{name} is damaged, or no {kind} file: {reason}.") from None
+        raise DataError(f"{name} is damaged, or not a {kind} file: {reason}.") from None

@@ -41,7 +41,7 @@ class _Header(NamedTuple):
     def check(self, dimensions: int, end: int, name: str) -> None:
         """Refuse what is no table of numbers, exceeds the limit, or does not end where it should."""
         if self.dtype.kind not in "biuf":
-            raise DataError(f"{name} has values of type {self.dtype}: only numbers and truth values are taken.")
+            raise DataError(f"{name} has values of type {self.dtype}: only numbers and booleans are supported.")
         if len(self.shape) != dimensions or (dimensions and min(self.shape) < 1):
             raise DataError(f"{name} has the shape {str(self.shape)[:99]}: it should have rows and columns.")
         check_size(self.size, name)
@@ -117,7 +117,7 @@ class _Archive:
     def __init__(self, file: zipfile.ZipFile, name: str) -> None:
         self.file, self.name = file, name
         if (count := len(file.infolist())) > MEMBERS:
-            raise DataError(f"{name} has {count} members: more than {MEMBERS} are not taken.")
+            raise DataError(f"{name} has {count} members: the limit is {MEMBERS}.")
         self.members = {info.filename[:-4]: info for info in file.infolist() if info.filename.endswith(".npy")}
 
     def open(self, key: str) -> IO[bytes]:

@@ -154,14 +154,14 @@ def check_replaceable(path: Path, names: Iterable[str] | None = None) -> None:
     of the ``names`` (default: all that a run may write) that its manifest does not list, or lists with another digest.
     """
     if path.exists() and not path.is_dir():
-        raise FileExistsError(f"{path} is a file, and is not written over: choose another folder.")
+        raise FileExistsError(f"{path} is a file, and is not overwritten: choose another folder.")
     if not path.is_dir():
         return
     manifest = _manifest_of_ours(path)
     if manifest is None:
         if foreign := sorted(file.name for file in path.iterdir() if not file.name.startswith(".")):
             raise FileExistsError(
-                f"{path} has files that are not of a model of made, such as {foreign[0]}, and is not written over: "
+                f"{path} has files that are not of a model of made, such as {foreign[0]}, and is not overwritten: "
                 "choose another folder."
             )
         return
@@ -178,7 +178,7 @@ def _check_ours(file: Path, written: Written | None) -> None:
     if written is None or written.fault(file):
         what = "was not written by made" if written is None else "has changed since made wrote it"
         raise FileExistsError(
-            f"{file} {what}, and is not written over: move it elsewhere, or choose another folder for the model."
+            f"{file} {what}, and is not overwritten: move it elsewhere, or choose another folder for the model."
         )
 
 
@@ -189,7 +189,7 @@ def _manifest_of_ours(path: Path) -> Manifest | None:
     try:
         manifest = Manifest.read(path)
     except ModelError as error:
-        raise FileExistsError(f"{error} So {path} is not written over: choose another folder.") from None
+        raise FileExistsError(f"{error} So {path} is not overwritten: choose another folder.") from None
     history = path / HISTORY
     if not manifest.finished and HISTORY not in manifest.files and _is_history(history):
         # Earlier versions wrote to the history during training without listing it.

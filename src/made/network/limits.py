@@ -44,7 +44,7 @@ def check_sizes(parameters: Mapping[str, Any], columns: int) -> None:
         )
     if (units := sum(sizes)) > UNITS:
         raise ValueError(
-            f"{argument('hidden_sizes')} should have at most {UNITS:,} units in all, not {units:,}: take fewer."
+            f"{argument('hidden_sizes')} should have at most {UNITS:,} units in all, not {units:,}: use fewer."
         )
     masks = parameters["masks"]
     for name in ("masks", "validation_masks", "evaluation_masks"):
@@ -59,7 +59,7 @@ def check_sizes(parameters: Mapping[str, Any], columns: int) -> None:
     if masks == "unlimited" and passes > PASSES:
         raise ValueError(
             f"{argument('evaluation_masks')} times {argument('segments')} should be at most {PASSES:,}, not "
-            f"{passes:,}, because an answer takes so many passes: lower one of them."
+            f"{passes:,}, because a query takes that many passes: lower one of them."
         )
     batch = parameters["batch_size"]
     if batch != "auto" and not 0 < batch <= ROWS:

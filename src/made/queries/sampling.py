@@ -110,8 +110,8 @@ def check_temperature(temperature: float) -> None:
     real = isinstance(temperature, (int, float, np.integer, np.floating)) and not isinstance(temperature, bool)
     if not real or not low <= temperature <= high:
         raise QuestionError(
-            f"{argument('temperature')} should be above 0, from {low:g} to {high:g}, not {temperature!r}: 1 draws from "
-            "the model, and the lowest hardly leaves the most likely values."
+            f"{argument('temperature')} should be above 0, from {low:g} to {high:g}, not {temperature!r}: 1 samples "
+            "from the model, lower values are closer to the mode."
         )
 
 

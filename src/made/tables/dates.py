@@ -59,7 +59,7 @@ def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.fl
             row = int(np.flatnonzero(wrong)[0])
             raise DataError(
                 f"{label}: {str(values[row])[:40]} is a date outside the years 1 to 9999: give one of these, or leave "
-                "it empty for 'not observed'.",
+                "it empty.",
                 row=row,
             )
     whole, rest = np.divmod(np.where(missing, 0, values.astype("M8[us]").astype(np.int64)), 1_000_000)

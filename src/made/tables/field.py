@@ -293,7 +293,7 @@ class Field:
             value = in_text(values[row : row + 1], "datetime")[0] if temporal else values.tolist()[row]
             raise DataError(
                 f"{label}: {value!r} is {has}, where the model has {wants}: give what it was fitted on, or "
-                "NaN for 'not observed'.",
+                "NaN for a missing value.",
                 row=row,
                 column=self.name,
             )
@@ -365,14 +365,14 @@ class Field:
         if below[row]:
             raise DataError(
                 f"{label}: {self.shown(values[row])} is below {least + step / 2:g}, the least value of the column: "
-                f"give NaN for 'not observed', or fit with {hint(columns={self.name: 'real'})}.",
+                f"give NaN for a missing value, or fit with {hint(columns={self.name: 'real'})}.",
                 row=row,
                 column=self.name,
             )
         steps_of = "whole days" if self.temporal and step == DAY else f"steps of {step:g}"
         raise DataError(
             f"{label}: {self.shown(values[row])} is not among the values in {steps_of} that the model was "
-            "fitted on: round it, or give NaN for 'not observed'.",
+            "fitted on: round it, or give NaN for a missing value.",
             row=row,
             column=self.name,
         )
@@ -383,7 +383,7 @@ class Field:
         remedy = "" if self.dtype == "bool" else f", or fit with {hint(unseen='other')}"
         return DataError(
             f"{label}: {value} is not among the known values ({', '.join(known)}"
-            f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for 'not observed'{remedy}.",
+            f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for a missing value{remedy}.",
             row=row,
             column=self.name,
         )

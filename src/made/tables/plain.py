@@ -116,7 +116,7 @@ def _plain_objects(values: Values, label: str) -> tuple[Values, Dtype]:
             for each in known:
                 if type(each) in number and each == each:
                     raise DataError(
-                        f"{label} has both numbers ({each!r}) and text ({example!r}): make it all one or the other."
+                        f"{label} has both numbers ({each!r}) and text ({example!r}): convert it to one of them."
                     )
             column = np.empty(len(values), dtype=object)
             column[:] = [known[each] for each in values.tolist()]
@@ -138,7 +138,7 @@ def _plain_dates(values: Values, date: Collection[type], label: str) -> tuple[Va
     known = {each: each if type(each) in date else None for each in dict.fromkeys(values.tolist())}
     for each, seen in known.items():
         if seen is None and not _is_missing_type(type(each)) and each == each and each != "":
-            raise DataError(f"{label} has dates, and among them {each!r}: make it all dates.")
+            raise DataError(f"{label} has dates, but also {each!r}: convert all values to dates.")
         if getattr(seen, "tzinfo", None) is not None:
             raise DataError(
                 f"{label} has times with a time zone as objects, such as {str(seen)!r}: make it a column of times, "
@@ -165,7 +165,7 @@ def _is_missing_type(kind: type) -> bool:
 def _finite(column: Values, label: str) -> Values:
     if np.isinf(column).any():
         row = int(np.flatnonzero(np.isinf(column))[0])
-        raise DataError(f"{label}: infinity cannot be used: give a number, or NaN for 'not observed'.", row=row)
+        raise DataError(f"{label}: infinity cannot be used: give a number, or NaN for a missing value.", row=row)
     return column
 
 

@@ -183,7 +183,9 @@ class Table:
                 raise DataError(f"The two tables should have the same columns, but only one has {differing[0]!r}.")
             places = [other.names.index(name) for name in self.names]
         elif len(self.columns) != len(other.columns):
-            raise DataError(f"The tables have {len(self.columns)} and {len(other.columns)} columns: not the same ones.")
+            raise DataError(
+                f"The tables differ in their numbers of columns: {len(self.columns)} and {len(other.columns)}."
+            )
         columns, dtypes = [], []
         for d, place in enumerate(places):
             pair = [(self.columns[d], self.dtypes[d]), (other.columns[place], other.dtypes[place])]
@@ -269,7 +271,7 @@ def _dropped(
     by_place = kept is None or names is None
     dropped = {name: d for d, name in enumerate(called) if name in without or (by_place and d in without)}
     if len(dropped) == count:
-        raise DataError(f"All of the {count} columns are to be dropped, so that there is nothing to learn: keep one.")
+        raise DataError(f"All {count} columns are dropped: keep at least one.")
     return dropped
 
 

@@ -96,7 +96,7 @@ class Trainer:
             try:
                 self._restore(state)
             except KeyError as error:
-                raise ValueError(f"the state is of another network: it lacks {error}.") from None
+                raise ValueError(f"the state belongs to another network: it lacks {error}.") from None
         self.start = self._copy() if not self.best else None  # the last finite weights before the first epoch ends
 
     @property
@@ -218,10 +218,10 @@ class Trainer:
             if {name: value.shape for name, value in groups[label].items()} != {
                 name: value.shape for name, value in self.parameters.items()
             }:
-                raise ValueError("the state is of another network.")
+                raise ValueError("the state belongs to another network.")
             groups[label] = {name: groups[label][name] for name in self.parameters}
         if state.update and not groups.get("optimizer"):
-            raise ValueError("the state lacks that of the optimizer.")
+            raise ValueError("the state has no state of the optimizer.")
         if len(state.history) != state.update // self.updates_per_epoch:
             raise ValueError("the epochs of the state do not match its updates.")
         self._load(groups["weights"])
