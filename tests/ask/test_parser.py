@@ -86,7 +86,7 @@ def test_the_command_prints_a_line_for_each_question(home) -> None:
     lines = run(folder / "model", "species = dog", QUESTION).stdout.splitlines()
     assert lines == [str(model.probability("species = dog")), str(model.probability(QUESTION))]
     assert lines[0].startswith("P(species = 'dog') = 0.")
-    assert lines[0].endswith("(computed from 1 state)")
+    assert lines[0].endswith("(computed directly)")
     assert lines[1].startswith("P(weight > 6 and species = 'cat' | legs = 4) = ")
     typed = f"species = dog\n\n# a remark\n{QUESTION}\n"
     assert run(folder / "model", input=typed).stdout.splitlines() == lines

@@ -59,7 +59,7 @@ class Probability:
         >>> print(Probability("age < 30", 0.18312, "estimate", 0.00204, "", samples=4096))
         P(age < 30) = 0.1831 ± 0.0040 (estimate: 95 % interval, 4096 paths)
         >>> print(Probability("job = 'fixed'", 0.25, "exact", 0.0, "", states=1))
-        P(job = 'fixed') = 0.25 (computed from 1 state)
+        P(job = 'fixed') = 0.25 (computed directly)
     """
 
     question: str
@@ -75,7 +75,7 @@ class Probability:
 
     def __str__(self) -> str:
         if self.kind == "exact":
-            count = f"computed by summing {self.states} states" if self.states != 1 else "computed from 1 state"
+            count = f"computed by summing {self.states} states" if self.states != 1 else "computed directly"
             return f"P({self.question}) = {self.probability:.4g} ({count if self.states else self.how})"
         half = 1.96 * self.standard_error
         shown = f"{self.probability:.4g} ± {half:.2g}"
