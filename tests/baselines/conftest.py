@@ -7,7 +7,7 @@ import pytest
 from made.baselines import bipartite
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def short_epochs():
     before, bipartite.EPOCH_ROWS = bipartite.EPOCH_ROWS, 1
     yield

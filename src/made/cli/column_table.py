@@ -33,10 +33,10 @@ def describe_columns(schema: Schema, rows: Any = None) -> list[dict[str, Any]]:
         if rows is not None:
             column |= _measured(rows, field.name if schema.named else d, numeric=not field.values)
         columns.append(column)
-    return columns + [{"name": name, "kind": "dropped"} for name in schema.dropped]
+    return columns
 
 
-def print_columns(columns: Sequence[dict[str, Any]], fields: Sequence[Field]) -> None:
+def print_columns(columns: Sequence[dict[str, Any]], schema: Schema) -> None:
     """Print what :func:`describe_columns` found; of a wide table, the first columns and how many there are."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -46,7 +46,8 @@ def print_columns(columns: Sequence[dict[str, Any]], fields: Sequence[Field]) ->
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for title in ("column", "kind", "values", *(["missing"] if measured else [])):
         table.add_column(title, justify="right" if title == "missing" else "left", overflow="fold")
-    known = {field.name: field for field in fields}
+    known = {field.name: field for field in schema.fields}
+    columns = [*columns, *({"name": name, "kind": "dropped"} for name in schema.dropped)]
     for column in columns[:MOST_COLUMNS]:
         texts = [column["name"], column["kind"], _values(column, known.get(column["name"]))]
         if measured:

@@ -152,7 +152,7 @@ def fit(
         print_json(summary(model, out) | {"columns": columns})
         return
     if not quiet:
-        print_columns(columns, model.model_.schema.fields)
+        print_columns(columns, model.model_.schema)
     nll = (
         "" if model.valid_nll_ is None else f" Validation NLL {model.valid_nll_:.3f} nats (epoch {model.best_epoch_})."
     )

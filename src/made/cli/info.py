@@ -27,6 +27,7 @@ def info(folder: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET =
         "rows": config.data.rows,
         "valid_rows": config.data.valid_rows,
         "columns": columns,
+        "dropped": list(model.schema.dropped),
         "settings": config.parameters,
     }
     if as_json:
@@ -39,4 +40,4 @@ def info(folder: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET =
     say(f"parameters  {facts['parameters']}")
     say(f"network     {model.network.extra_repr()}")
     say(f"columns     {len(model.schema.fields)}")
-    print_columns(columns, model.schema.fields)
+    print_columns(columns, model.schema)

@@ -73,7 +73,7 @@ def demo_penguins(out: Path, seed: int, as_json: bool, quiet: bool) -> None:
         )
         return
     say(f"Palmer penguins: {rows.num_rows} rows; the kind of each column was inferred:")
-    print_columns(describe_columns(model.model_.schema, rows), model.model_.schema.fields)
+    print_columns(describe_columns(model.model_.schema, rows), model.model_.schema)
     say(f"Learned in {learned:.0f} s: {model.n_epochs_} epochs. The model is in {out / 'model'}.\n")
     _print_filled(filled, missing)
     say(f"The filled table is {out / 'filled.csv'} (made impute).\n")
