@@ -1,4 +1,4 @@
-"""MADE: a masked autoencoder that turns a table into a distribution to query."""
+"""MADE: a masked autoencoder that turns a table into a distribution. The public names, imported when first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`made compare`: train several models on binary rows, and compare their test likelihoods."""
+"""`made compare`: train several density estimators on the same rows, and compare their test likelihoods."""
 
 from __future__ import annotations
 

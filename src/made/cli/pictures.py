@@ -1,4 +1,4 @@
-"""Pictures in a model's folder."""
+"""The pictures that `made fit` adds to a model folder: the learning curve, and samples that are images."""
 
 from __future__ import annotations
 

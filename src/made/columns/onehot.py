@@ -1,4 +1,4 @@
-r"""One-hot groups: neighbouring binary columns of which at most one is 1.
+r"""Find binary columns of which at most one is 1, and code them as one categorical column.
 
 A table with one-hot coded categories is harder to learn than necessary: the network has to find out which columns
 exclude each other, and an any-order model in every ordering. Such groups are found in the training rows and coded as

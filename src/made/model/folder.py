@@ -1,4 +1,4 @@
-"""The model folder: plain files, and a manifest with the size and the SHA-256 of each.
+"""Open and write a model folder: plain files, replaced atomically, and a manifest with the SHA-256 of each.
 
 **Whole at every moment.** New files are written under hidden names that carry their digest, ``.made-<SHA-256>-<name>``,
 and the files of the manifest are moved aside to such names. Then the new manifest replaces the old one, in a single

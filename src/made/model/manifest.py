@@ -1,4 +1,4 @@
-"""The manifest of a model folder: which files count, how long they are, and their SHA-256."""
+"""manifest.json of a model folder: the names, sizes and SHA-256 digests of its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""One sample for the multiply-adds of one pass.
+r"""Ancestral sampling that uses each weight once: a sample for the multiply-adds of one pass.
 
 After the column at position d is drawn, only the units of degree d become computable, and they never change again. So
 each weight is used once per sample, where ancestral sampling usually takes D passes. To keep products large, degrees

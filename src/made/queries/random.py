@@ -1,4 +1,4 @@
-"""Uniform random numbers, and the precision that probabilities are added up in."""
+"""Uniform random numbers, and the dtype in which probabilities are summed."""
 
 from __future__ import annotations
 
