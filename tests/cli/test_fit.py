@@ -54,3 +54,12 @@ def test_of_a_wide_table_the_first_columns_are_printed(tmp_path) -> None:
     stdout = run("fit", "digits", "--out", tmp_path / "model", "--max-epochs", 1, *SMALL).stdout
     assert "... and 34 more columns, 64 in all." in stdout
     assert len(re.findall(r"^ x\d+ ", stdout, re.MULTILINE)) == 30
+
+
+def test_an_image_of_columns_that_are_not_numbers_is_refused_before_training(tmp_path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b,c\n" + "0,1,x\n1,0,y\n0,0,x\n1,1,y\n" * 5)
+    fit = ("fit", tmp_path / "rows.csv", "--out", tmp_path / "model", "--max-epochs", 1, *SMALL, "--image")
+    assert "'c'" in run(*fit, "1x3", code=2).stderr
+    assert not (tmp_path / "model").exists()
+    run(*fit, "1x2", "--columns", "c=drop")
+    assert (tmp_path / "model" / "samples.png").exists()

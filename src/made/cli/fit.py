@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,6 +108,7 @@ def fit(
     from made.estimator import MADE
     from made.model.folder import check_replaceable, is_begun
     from made.model.run import longer
+    from made.tables.schema import dropped
 
     stored: dict[str, Any] = {}
     if resume and not is_begun(out):
@@ -136,10 +137,11 @@ def fit(
     own_valid = valid is not None
     valid = own_validation(data) if valid is None else valid
     valid_rows = None if valid is None else read_rows(valid, "valid")[0]
-    shape = own_shape if shape is None else shape
-    width = rows.shape[1]
-    if shape is not None and shape[0] * shape[1] != width:
-        raise usage(f"'--image' is {shape[0]}x{shape[1]}, {shape[0] * shape[1]} pixels, but there are {width} columns.")
+    without = dropped(model.columns)
+    if shape is not None:
+        _check_image(shape, rows, without)
+    elif not without:
+        shape = own_shape
     again = shlex.join(["made", "fit", data, "--out", str(out), *(["--valid", str(valid)] if own_valid else [])])
     try:
         model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite)
@@ -186,3 +188,16 @@ def _shape(image: str | None) -> tuple[int, int] | None:
     if len(sides) != 2 or not all(sides):
         raise usage(f"'--image' should be height x width, such as 28x28, not {shortened(image, 80)!r}.")
     return sides[0] or 0, sides[1] or 0
+
+
+def _check_image(shape: tuple[int, int], rows: Any, without: Sequence[str | int]) -> None:
+    """Raise an error unless the columns, except those that are dropped, can be the pixels of an image."""
+    from pyarrow import types
+
+    pixels, width = shape[0] * shape[1], rows.shape[1] - len(without)
+    if pixels != width:
+        raise usage(f"'--image' is {shape[0]}x{shape[1]}, {pixels} pixels, but there are {width} columns.")
+    numbers = (types.is_boolean, types.is_integer, types.is_floating, types.is_null)
+    for index, field in enumerate(getattr(rows, "schema", ())):
+        if not {index, field.name} & set(without) and not any(holds(field.type) for holds in numbers):
+            raise usage(f"'--image' needs columns of numbers, but {shortened(field.name, 80)!r} has other values.")
