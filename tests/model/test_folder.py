@@ -45,13 +45,15 @@ def test_the_same_model_has_the_same_bytes(folder, tmp_path) -> None:
         assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
-def test_every_flipped_bit_is_noticed(folder, tmp_path) -> None:
-    """Every bit of the manifest, and some of every other file."""
+def test_a_flipped_bit_of_any_byte_is_noticed(folder, tmp_path) -> None:
+    """A bit of every byte of the manifest, and some of every other file."""
     generator = np.random.default_rng(0)
     for file in sorted(folder.iterdir()):
         content = file.read_bytes()
         places = (
-            range(8 * len(content)) if file.name == "manifest.json" else generator.integers(8 * len(content), size=40)
+            range(0, 8 * len(content), 9)
+            if file.name == "manifest.json"
+            else generator.integers(8 * len(content), size=40)
         )
         copy = tmp_path / "copy"
         shutil.copytree(folder, copy, dirs_exist_ok=True)

@@ -223,7 +223,7 @@ def test_what_is_missing_is_a_value_if_asked() -> None:
     income[random.random(900) < np.where(asked == "by letter", 0.6, 0.1)] = NAN
     job = np.where(random.random(900) < 0.2, None, random.choice(["none", "some"], 900))
     frame = pd.DataFrame({"asked": asked, "income": income, "job": job})
-    model = MADE(**SMALL, max_epochs=40, missing="category", unseen="error", learning_rate=0.01).fit(frame)
+    model = MADE(**SMALL, max_epochs=25, missing="category", unseen="error", learning_rate=0.01).fit(frame)
     how, amount, work = model.model_.schema.fields
     assert [how.missing, amount.missing, work.missing] == [False, True, True]
     assert isinstance(amount.column, PointMasses)

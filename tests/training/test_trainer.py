@@ -25,7 +25,7 @@ def test_it_learns_columns_that_are_copies(masks) -> None:
     family = Connectivities(6, (100,), masks=masks, ordering="random")
     network = Network(Columns.binary(6, signed=True), family, direct=True, conditioning=True)
     history = train(
-        network, COPIES[:300], COPIES[300:], TrainingConfig(max_epochs=100, batch_size=20, learning_rate=0.02)
+        network, COPIES[:300], COPIES[300:], TrainingConfig(max_epochs=35, batch_size=20, learning_rate=0.02)
     )
     assert history[-1].best_nll == pytest.approx(0.693, abs=0.05)
     kept = -log_prob(Ensemble(network), COPIES[300:]).mean().item()
