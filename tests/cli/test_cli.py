@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -256,6 +257,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
     process = subprocess.Popen([*MADE_COMMAND, *arguments, "--max-epochs", "100000"], stderr=subprocess.PIPE, text=True)
     while not list(out.glob("checkpoint-*")):
         assert process.poll() is None
+        time.sleep(0.05)
     process.send_signal(2)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
