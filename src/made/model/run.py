@@ -74,8 +74,9 @@ class Run:
         if self.folder is None:
             self._train(self.trainer, verbose, tensorboard, after_epoch)
             return
-        check_replaceable(self.folder)
+        check_replaceable(self.folder, ())
         with hold(self.folder, wait=WAIT):
+            check_replaceable(self.folder)
             if self.before is not None and self.before.state is not None:
                 checkpoint(self.folder, self.before.config, self.before.state)
             else:
