@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import io
 import os
 import sys
@@ -16,25 +15,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
-from data_files import write
+from data_files import TABLE, write
 from made.errors import DataError
 from made.io import csv_blocks, parquet_pages
 from made.io.read import read, stream
 from made.io.write import Writer
 
-TABLE = pa.table(
-    {
-        "plain": [1, None, -3],
-        'a "name", in\ntwo lines': ["", None, "NA"],
-        "größe \N{SNOWMAN}": ["a,b", 'say "no"', "two\r\nlines"],
-        "": [0.1, 1e300, None],
-        "whole": [1.0, -0.0, float("inf")],
-        "flag": [True, None, False],
-        "day": [datetime.date(2024, 2, 29), None, datetime.date(1, 1, 1)],
-        "time": pa.array([0, None, 1], pa.timestamp("s")),
-        "never": [None, None, None],
-    }
-)
 VALUES = ["", "0", "1", "2", "-3", "1.5", "true", "False", "NA", '"NA"', '""', "text", '"a,b"', '"two\nlines"', "1e3"]
 VALUES += ["2024-02-29", "2024-02-29 10:00:00", "2024-02-29 10:00:00.5", "2024-02-29T10:00:00Z", "12:30:00", "99" * 15]
 VALUES += [

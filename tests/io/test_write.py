@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,24 +11,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from data_files import write
+from data_files import TABLE, write
 from made.errors import DataError
 from made.io.read import read
 from made.io.write import Writer
 
-TABLE = pa.table(
-    {
-        "plain": [1, None, -3],
-        'a "name", in\ntwo lines': ["", None, "NA"],
-        "größe \N{SNOWMAN}": ["a,b", 'say "no"', "two\r\nlines"],
-        "": [0.1, 1e300, None],
-        "whole": [1.0, -0.0, float("inf")],
-        "flag": [True, None, False],
-        "day": [datetime.date(2024, 2, 29), None, datetime.date(1, 1, 1)],
-        "time": pa.array([0, None, 1], pa.timestamp("s")),
-        "never": [None, None, None],
-    }
-)
 FEW = pa.table({"a": [1, None, 3], "b, c": ["x", 'say "hi"', None], "d": [0.5, 1.0, None]})
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["EPOCHS", "GRID", "RESULTS", "ROWS", "RUNS", "SEED", "Budget"]
+__all__ = ["DATASETS", "EPOCHS", "GRID", "RESULTS", "ROWS", "RUNS", "SEED", "Budget"]
 
 
 class Budget(StrEnum):
@@ -18,6 +18,10 @@ class Budget(StrEnum):
     full = "full"
 
 
+DATASETS = Annotated[
+    list[str] | None,
+    typer.Option("--data", help="Dataset; may be repeated.", show_default="all but rcv1"),
+]
 ROWS = Annotated[
     list[str] | None,
     typer.Option("--row", help="Row of the table; may be repeated.", show_default="all"),

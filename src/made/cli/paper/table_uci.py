@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from made.cli.errors import command, usage
 from made.cli.options import JSON, QUIET
-from made.cli.paper.options import GRID, RESULTS, ROWS, RUNS, SEED, Budget
+from made.cli.paper.options import DATASETS, GRID, RESULTS, ROWS, RUNS, SEED, Budget
 from made.cli.paper.searches import chosen_rows, print_results, search_for
 
 __all__ = ["uci"]
@@ -17,10 +14,7 @@ __all__ = ["uci"]
 
 @command
 def uci(
-    data: Annotated[
-        list[str] | None,
-        typer.Option("--data", help="Dataset; may be repeated.", show_default="all but rcv1"),
-    ] = None,
+    data: DATASETS = None,
     row: ROWS = None,
     grid: GRID = Budget.evening,
     results: RESULTS = Path("results"),
