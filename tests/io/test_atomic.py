@@ -6,31 +6,54 @@ import os
 
 import pytest
 
-from made.io.atomic import atomic
+from made.io.atomic import PART, atomic, staged
 
 
-def test_a_file_is_complete_or_as_it_was(tmp_path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("old")
-    (tmp_path / "link").symlink_to(path)
+@pytest.fixture
+def link(tmp_path):
+    (tmp_path / "x.csv").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "x.csv")
+    return tmp_path / "link"
 
+
+def test_a_file_is_replaced_behind_its_link(link) -> None:
+    with atomic(str(link)) as handle:
+        handle.write(b"new")
+        handle.flush()
+        assert link.read_text() == "old"
+    assert (link.is_symlink(), link.read_text()) == (True, "new")
+    assert sorted(os.listdir(link.parent)) == ["link", "x.csv"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(link) -> None:
     def fail() -> None:
-        with atomic(tmp_path / "link") as handle:
+        with atomic(link) as handle:
             handle.write(b"new")
-            assert path.read_text() == "old"
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fail()
-    assert sorted(os.listdir(tmp_path)) == ["link", "x.csv"]
-    assert path.read_text() == "old"
-    with atomic(str(tmp_path / "link")) as handle:
-        handle.write(b"new")
-    assert path.read_text() == "new"
-    assert (tmp_path / "link").is_symlink()
-    assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+    assert link.read_text() == "old"
+    assert sorted(os.listdir(link.parent)) == ["link", "x.csv"]
 
 
-def _umask() -> int:
-    os.umask(mask := os.umask(0))
-    return mask
+def test_a_new_file_has_the_permissions_of_any_other(tmp_path) -> None:
+    (tmp_path / "other").touch()
+    with atomic(tmp_path / "new"):
+        pass
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_folder_is_not_replaced(tmp_path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder' exists and is not a file"), atomic(tmp_path / "folder"):
+        pass
+
+
+def test_what_a_writer_puts_beside_a_staged_file_is_removed(tmp_path) -> None:
+    with staged(tmp_path) as content:
+        assert PART.fullmatch(content.parent.name)
+        content.with_name("beside").write_bytes(b"x")
+        content.write_bytes(b"y")
+        content.replace(tmp_path / "kept")
+    assert os.listdir(tmp_path) == ["kept"]

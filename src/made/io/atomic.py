@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import os
-import uuid
+import re
+import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["atomic", "sync"]
+__all__ = ["PART", "atomic", "staged", "sync"]
+
+PART = re.compile(r"\.made-[0-9a-f]{32}\.part")  # what a killed process may leave behind
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """A path to write a new file to, and to move it from, once it is complete and :func:`sync` has flushed it.
+
+    It lies in a hidden folder of its own inside ``folder``, because some writers put other files beside it. At the end
+    the hidden folder is removed, with all that is still in it.
+    """
+    part = folder / f".made-{secrets.token_hex(16)}.part"
+    part.mkdir()
+    try:
+        yield part / "content"
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 @contextmanager
@@ -18,16 +37,11 @@ def atomic(path: str | Path) -> Iterator[BinaryIO]:
     path = Path(os.path.realpath(path))  # a symbolic link stays, its target is replaced
     if path.exists() and not path.is_file():
         raise OSError(f"{str(path)!r} exists and is not a file")
-    beside = path.with_name(f".{uuid.uuid4().hex}.part")
-    try:
-        with beside.open("xb") as handle:
+    with staged(path.parent) as content:
+        with content.open("xb") as handle:
             yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        sync(content)
+        content.replace(path)
     sync(path.parent)
 
 

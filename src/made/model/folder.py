@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from made.errors import ModelError
-from made.io.atomic import sync
+from made.io.atomic import PART, atomic, staged, sync
 from made.io.lock import hold
 from made.model.manifest import LARGEST_JSON, MANIFEST, NAMES, Manifest, Written, parse_object
 
@@ -52,9 +51,8 @@ WAIT = 60.0  # seconds, for another process that writes to the same folder
 # The content of a file: bytes, or a function that writes them to a path.
 Content: TypeAlias = bytes | Callable[[Path], None]
 
-# Names that only this module gives: files being moved to or from their own names, and unfinished ones.
+# Hidden names that only this module gives, to files that are moved to or from their own names.
 ASIDE = re.compile(rf"\.made-[0-9a-f]{{64}}-(?:{NAMES.pattern})")
-PART = re.compile(r"\.made-[0-9a-f]{32}\.part")
 
 
 @dataclass(frozen=True)
@@ -247,18 +245,19 @@ def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: It
         new = {name: old[name] for name in keep}
         leaving = old.keys() - new.keys()
         for name, content in files.items():
-            part = _write_part(path, content)
-            new[name] = Written.of(part)
-            part.replace(path / _aside(name, new[name]))
-        part = _write_part(path, Manifest.of(finished, new).text)
-        for name in leaving:
-            if name in files and os.path.lexists(path / name):
-                _check_ours(path / name, old[name])
-            if not old[name].fault(path / name):
-                (path / name).rename(path / _aside(name, old[name]))
-        sync(path)
-        part.replace(path / MANIFEST)
-        sync(path)
+            with staged(path) as part:
+                part.write_bytes(content) if isinstance(content, bytes) else content(part)
+                sync(part)
+                new[name] = Written.of(part)
+                part.replace(path / _aside(name, new[name]))
+        with atomic(path / MANIFEST) as manifest:
+            manifest.write(Manifest.of(finished, new).text)
+            for name in leaving:
+                if name in files and os.path.lexists(path / name):
+                    _check_ours(path / name, old[name])
+                if not old[name].fault(path / name):
+                    (path / name).rename(path / _aside(name, old[name]))
+            sync(path)
     finally:
         _put_in_order(path)
 
@@ -287,18 +286,3 @@ def _put_in_order(path: Path) -> None:
 def _aside(name: str, written: Written) -> str:
     """The hidden name of a file."""
     return f".made-{written.sha256}-{name}"
-
-
-def _write_part(path: Path, content: Content) -> Path:
-    """A new file of the folder, flushed to disk, under a unique name."""
-    part, inside = (path / f".made-{secrets.token_hex(16)}.part" for _ in range(2))
-    if isinstance(content, bytes):
-        part.write_bytes(content)
-    else:
-        # In a folder of its own: safetensors has another file beside it while it writes.
-        inside.mkdir()
-        content(inside / "content")
-        (inside / "content").rename(part)
-        inside.rmdir()
-    sync(part)
-    return part
