@@ -41,8 +41,9 @@ from torch.nn import functional as F
 
 from made.baselines.binary_rows import check_count, check_rows, check_train_valid
 from made.baselines.bipartite import enumerate_states, epoch_rows, sample_bernoulli
-from made.baselines.optimization import GradientBaseline, column_means, single_thread
+from made.baselines.optimization import GradientBaseline, column_means
 from made.baselines.protocol import Floats, LikelihoodKind, LogProb
+from made.network.threads import single_thread
 
 __all__ = ["DARN", "DARNNetwork"]
 

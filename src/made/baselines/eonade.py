@@ -31,9 +31,10 @@ from torch.nn import functional as F
 
 from made.baselines.binary_rows import check_count, check_rows, check_train_valid
 from made.baselines.nade import ROWS_AT_A_TIME, row_log_prob, sample_orderings, sequential_pass
-from made.baselines.optimization import GradientBaseline, column_means, repeat_rows, single_thread
+from made.baselines.optimization import GradientBaseline, column_means, repeat_rows
 from made.baselines.protocol import LogProb
 from made.columns.discrete import LEAST_DEVIATION
+from made.network.threads import single_thread
 
 __all__ = ["EoNADE", "OrderlessNetwork", "agnostic_loss", "random_parts"]
 

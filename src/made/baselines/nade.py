@@ -24,8 +24,9 @@ from torch.nn import functional as F
 
 from made.baselines.binary_rows import check_count, check_rows, check_train_valid
 from made.baselines.blocked_nade import ACTIVATIONS, blocked_logits
-from made.baselines.optimization import GradientBaseline, column_means, single_thread
+from made.baselines.optimization import GradientBaseline, column_means
 from made.baselines.protocol import LogProb
+from made.network.threads import single_thread
 
 __all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "row_log_prob", "sample_orderings", "sequential_pass"]
 

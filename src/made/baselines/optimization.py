@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -16,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from made.errors import Diverged
+from made.network.threads import SMALL, single_thread
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
-from made.training.trainer import SMALL
 
-__all__ = ["EpochReport", "GradientBaseline", "column_means", "fit_network", "repeat_rows", "single_thread"]
+__all__ = ["EpochReport", "GradientBaseline", "column_means", "fit_network", "repeat_rows"]
 
 # Called after each epoch with its number, the mean log-likelihood of the validation rows, and the seconds so far.
 EpochReport = Callable[[int, float, float], None]
@@ -84,17 +83,6 @@ def column_means(x: Tensor) -> Tensor:
 def repeat_rows(x: Tensor, least: int) -> Tensor:
     """The rows, repeated as a whole until there are at least so many: a longer epoch between validations."""
     return x.repeat(math.ceil(least / len(x)), 1)
-
-
-@contextmanager
-def single_thread(condition: bool = True) -> Iterator[None]:
-    """Use one thread if the condition holds: for small work, synchronising threads takes longer than computing."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if condition else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def fit_network(

@@ -33,10 +33,11 @@ from made.baselines.binary_rows import check_count, check_integer, check_rows, c
 from made.baselines.blocked_nade import BLOCK_WIDTH, blocked_logits
 from made.baselines.image_shifts import DIRECTIONS, ImageShifts
 from made.baselines.nade import ROWS_AT_A_TIME, NADENetwork, row_log_prob, sample_orderings, sequential_pass
-from made.baselines.optimization import GradientBaseline, column_means, single_thread
+from made.baselines.optimization import GradientBaseline, column_means
 from made.baselines.protocol import LogProb
 from made.columns.discrete import LEAST_DEVIATION
 from made.errors import DataError
+from made.network.threads import single_thread
 
 __all__ = ["TiedMADE", "TiedNetwork", "scan_ordering"]
 

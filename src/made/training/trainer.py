@@ -26,6 +26,7 @@ from made.columns.group import Rows
 from made.errors import DataError, Diverged, Interrupted
 from made.hints import hint
 from made.network.masked import Network
+from made.network.threads import SMALL, single_thread
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
@@ -36,7 +37,6 @@ from made.training.state import FINALISTS, Epoch, State
 
 __all__ = ["Trainer", "train"]
 
-SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it saves
 LEAST_SECONDS = 0.5  # between two checkpoints
 
 
@@ -80,6 +80,7 @@ class Trainer:
                 column=network.columns.names[column],
             )
         self.parameters = dict(network.named_parameters())
+        self.small = sum(weight.numel() for weight in self.parameters.values()) * config.batch_size <= SMALL
         self.optimizer = make_optimizer(
             self.parameters,
             config.optimizer,
@@ -136,7 +137,7 @@ class Trainer:
         """
         self.network.train()
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
-        with self._threads(), _signals(keep is not None) as stop:
+        with single_thread(self.small), _signals(keep is not None) as stop:
             while not self.finished:
                 self._update()
                 if self.state.update % self.updates_per_epoch == 0:
@@ -157,20 +158,9 @@ class Trainer:
                 keep(self.snapshot())
         return self.state.history
 
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        """One thread for a small network: on a busy machine, several mostly wait for each other."""
-        before = torch.get_num_threads()
-        if sum(weight.numel() for weight in self.parameters.values()) * self.config.batch_size <= SMALL:
-            torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
-
     def choose(self) -> float:
         """Give the network the best weights, and return the validation NLL under the ensemble, or NaN."""
-        with self._threads():
+        with single_thread(self.small):
             return self._choose()
 
     def _choose(self) -> float:
