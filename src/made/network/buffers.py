@@ -50,9 +50,16 @@ class Buffers:
 
     def empty(self, *shape: int, like: Tensor) -> Tensor:
         """An uninitialised tensor of this shape, with the dtype and device of ``like``."""
+        return self._of_shape(shape, shape, like)
+
+    def units(self, units: int, rows: int, like: Tensor) -> Tensor:
+        """The same of the shape (units, rows), in memory row after row: products of such matrices are faster."""
+        return self._of_shape((units, rows), (rows, units), like)
+
+    def _of_shape(self, shape: tuple[int, ...], in_memory: tuple[int, ...], like: Tensor) -> Tensor:
         size = math.prod(shape)
         if size < 2**14 or like.device.type != "cpu" or like.dtype not in _NUMPY:
-            return like.new_empty(shape)
+            return like.new_empty(shape) if shape is in_memory else like.new_empty_strided(shape, (1, shape[0]))
         with self._lock:  # another thread must not find the same piece unused
             key = (size, like.dtype)
             kept = self._kept[key] = self._kept.pop(key, [])  # the most recently used size is last
@@ -63,7 +70,8 @@ class Buffers:
                 piece = _Piece(size, like)
                 kept.append(piece)
                 del kept[: -self._keep]
-            return torch.from_numpy(piece.values.reshape(shape))
+            array = piece.values.reshape(in_memory)
+            return torch.from_numpy(array if shape is in_memory else array.T)
 
     def __reduce__(self) -> tuple[type[Buffers], tuple[int, int]]:
         return Buffers, (self._keep, self._sizes)  # a copy starts empty

@@ -89,6 +89,21 @@ class SortedLayout(Layout):
         self.layers = {layer: Sorted(each, self.cuts, like) for layer, each in degrees.items()}
         self.columns = columns.permuted(np.argsort(connectivity.ordering).tolist())
         self._stairs: dict[tuple[int, int], Staircase] = {}
+        self._stored: tuple[tuple[int, ...], list[Tensor], list[Tensor]] = ((), [], [])
+
+    def hold(self, weights: dict[str, Tensor], matrices: dict[str, tuple[int, int]]) -> None:
+        """Take packed weights as they are stored, with zeros where masked: an optimiser or a user may have written."""
+        pointers = tuple(weight.data_ptr() for weight in weights.values())
+        if self._stored[0] != pointers:
+            corners: list[Tensor] = []
+            masks: list[Tensor] = []
+            for name, weight in weights.items():
+                stairs = self.stairs(matrices[name])
+                corners += stairs.corners(stairs.matrices(weight.data))
+                masks += stairs.corner_masks
+            self._stored = pointers, corners, masks
+        torch._foreach_mul_(*self._stored[1:])
+        self.weights = weights
 
     def stairs(self, matrix: tuple[int, int]) -> Staircase:
         """The staircase of a matrix."""

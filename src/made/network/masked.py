@@ -176,7 +176,14 @@ class Network(nn.Module):
         differentiable (unless the network has one connectivity only, which is always stored packed).
         """
         layout = self._without_weights(connectivity, packed or rows > 1000)
-        layout.weights = self._weights(layout)
+        weights: dict[str, Tensor] = {name: getattr(self, name) for name in self.matrices}
+        with torch.no_grad():
+            if not isinstance(layout, SortedLayout):
+                layout.weights = weights
+            elif self.connectivities.single:
+                layout.hold(weights, self.matrices)
+            else:
+                layout.weights = {name: layout.stairs(self.matrices[name]).pack(each) for name, each in weights.items()}
         return layout
 
     def _without_weights(self, connectivity: int | Connectivity, packed: bool) -> Layout:
@@ -200,20 +207,6 @@ class Network(nn.Module):
             if key is not None:
                 self._layouts[key] = layout
         return layout
-
-    def _weights(self, layout: Layout) -> dict[str, Tensor]:
-        weights: dict[str, Tensor] = {name: self.get_parameter(name) for name in self.matrices}
-        if not isinstance(layout, SortedLayout):
-            return weights
-        with torch.no_grad():
-            for name, weight in weights.items():
-                stairs = layout.stairs(self.matrices[name])
-                if self.connectivities.single:
-                    # An optimiser or a user may have written to masked entries.
-                    stairs.mask_corners_(stairs.matrices(weight.data))
-                else:
-                    weights[name] = stairs.pack(weight)
-        return weights
 
     def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
         """The output units. Shapes: (rows, columns) to (rows, outputs).
@@ -310,11 +303,14 @@ class Network(nn.Module):
 
     def offset(self, layout: Layout, layer: int, seen: Tensor, from_given: Mapping[int, Tensor]) -> Tensor:
         """All terms of a layer but its products with units: bias, conditioning, and the given columns."""
-        offset = layout.sort(layer, self.get_parameter("c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
+        offset = layout.sort(layer, getattr(self, "c" if layer > self.depth else f"b{layer}")).unsqueeze(1)
         if self.conditioning:
             ones = seen if layer == 1 else offset.new_ones(self.sizes[layer - 1], 1)
             offset = layout.product(self.matrices[f"U{layer}"], layout.weights[f"U{layer}"], ones, offset)
         return offset + from_given[layer] if layer in from_given else offset
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_layouts": {}}  # a copy has its own weights
 
     def _pack(self, name: str, dense: Tensor) -> Tensor:
         """A matrix as it is stored."""

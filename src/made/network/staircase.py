@@ -130,7 +130,7 @@ class Staircase:
         return [(block, part.view(shape)) for block, part, shape in parts]
 
     @cached_property
-    def _corner_masks(self) -> list[Tensor]:
+    def corner_masks(self) -> list[Tensor]:
         """The mask of each corner as numbers, because multiplying by booleans is three times as slow."""
         masks = []
         for (first, last), (full, prefix) in zip(
@@ -140,10 +140,13 @@ class Staircase:
             masks.append(after.ge(before).to(self.before.dtype))
         return masks
 
+    def corners(self, matrices: list[tuple[Block, Tensor]]) -> list[Tensor]:
+        """The corners of the blocks of :meth:`matrices`."""
+        return [matrix[block.corner] for block, matrix in matrices]
+
     def mask_corners_(self, matrices: list[tuple[Block, Tensor]]) -> None:
         """Set masked weights to zero, in place."""
-        for (block, matrix), mask in zip(matrices, self._corner_masks, strict=True):
-            matrix[block.corner].mul_(mask)
+        torch._foreach_mul_(self.corners(matrices), self.corner_masks)
 
     def pack(self, dense: Tensor) -> Tensor:
         """The packed form of a full matrix, units in their own order. Shapes: (after, before) to (size,)."""
@@ -185,7 +188,7 @@ def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase,
 class _StaircaseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, buffers: Buffers) -> Tensor:
-        y = buffers.empty(len(stairs.after), x.shape[1], like=x).copy_(add)
+        y = buffers.units(len(stairs.after), x.shape[1], x).copy_(add)
         matrices = stairs.matrices(packed)
         for (after, before, _), matrix in matrices:
             y[after].addmm_(matrix, x[before])
@@ -205,7 +208,7 @@ class _StaircaseProduct(torch.autograd.Function):
                 torch.mm(dy[after], x[before].t(), out=matrix)
             ctx.stairs.mask_corners_(matrices)
         if ctx.needs_input_grad[1]:
-            dx = ctx.buffers.empty(*x.shape, like=x).zero_()
+            dx = ctx.buffers.units(*x.shape, x).zero_()
             for (after, before, _), matrix in ctx.matrices:
                 dx[before].addmm_(matrix.t(), dy[after])
         return dpacked, dx, _gradient_of_add(ctx, dy), None, None

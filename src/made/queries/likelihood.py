@@ -117,16 +117,20 @@ def outputs(
     network: Network,
     layout: Layout,
     evidence: Evidence,
+    arranged: Tensor | None = None,
     *,
     dropout: bool = False,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """The output units of one pass, in the order of the layout. Shape: (rows, outputs)."""
+    """The output units of one pass, in the order of the layout. Shape: (rows, outputs).
+
+    ``arranged`` are the values of the evidence in the order of the layout, if they are at hand.
+    """
     observed = None if evidence.observed is None else layout.arrange(evidence.observed)
     # Where orderings are fixed, the given columns come first in them, and are seen like any other column.
     dense = evidence.given is not None and network.connectivities.any_order
     given = layout.arrange(evidence.given) if evidence.given is not None and dense else None
-    values = layout.arrange(evidence.values)
+    values = layout.arrange(evidence.values) if arranged is None else arranged
     return network.run(layout, values, observed=observed, given=given, dropout=dropout, generator=generator)
 
 
@@ -138,8 +142,9 @@ def _factors(
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """The factors of one pass, in the order of the layout; 0 for an entry that is not asked for."""
-    units = outputs(network, layout, evidence, dropout=dropout, generator=generator)
-    factors = layout.columns.log_prob(units, layout.arrange(evidence.values))
+    values = layout.arrange(evidence.values)
+    units = outputs(network, layout, evidence, values, dropout=dropout, generator=generator)
+    factors = layout.columns.log_prob(units, values)
     if evidence.observed is None and evidence.given is None:
         return factors
     return factors.masked_fill(~layout.arrange(evidence.asked), 0)
