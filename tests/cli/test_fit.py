@@ -50,6 +50,23 @@ def test_quiet_prints_nothing(tmp_path) -> None:
     assert (result.stdout, result.stderr) == ("", "")
 
 
+def test_a_dropped_column_is_dropped_from_validation_rows_too(tmp_path) -> None:
+    fit = ("fit", "digits", "--out", tmp_path / "model", "--max-epochs", 1, *SMALL, "--columns", "x1=drop")
+    assert [each["name"] for each in run_json(*fit)["columns"]][:2] == ["x0", "x2"]
+
+
+def test_a_seed_that_cannot_be_is_named_as_it_was_given(tmp_path) -> None:
+    said = run("fit", "digits", "--out", tmp_path / "model", "--seed", -1, code=2).stderr
+    assert said == "Error: '--seed' should be a whole number from 0 to 2**32 - 1, not -1.\n"
+
+
+def test_a_value_that_training_never_saw_is_noted_when_samples_are_given_it(fitted) -> None:
+    drawn = run("sample", fitted[1], "-n", 3, "--given", "species=Foo")
+    assert drawn.stdout.count("<other>") == 3
+    assert drawn.stderr == "Note: values that training never saw: 3 of 'species'. They are very unlikely.\n"
+    assert run("sample", fitted[1], "--given", "species=Adelie").stderr == ""
+
+
 def test_of_a_wide_table_the_first_columns_are_printed(tmp_path) -> None:
     stdout = run("fit", "digits", "--out", tmp_path / "model", "--max-epochs", 1, *SMALL).stdout
     assert "... and 34 more columns, 64 in all." in stdout

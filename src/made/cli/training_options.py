@@ -50,6 +50,8 @@ def value_of(name: str, value: Any) -> Any:
     """The value of an option as the estimator takes it."""
     kind = PARAMETERS[name].kind
     option = f"'--{name.replace('_', '-')}'"
+    if kind == "seed" and not (type(value) is int and 0 <= value < 2**32):
+        raise usage(f"'--seed' should be a whole number from 0 to 2**32 - 1, not {value!r}.")
     if kind == "sizes":
         parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
         if not isinstance(parts, (list, tuple)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import numbers
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -17,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.ask.exact import SAMPLES, Probability, probability
-from made.errors import DataError, QuestionError
+from made.errors import DataError, QuestionError, UnseenWarning
 from made.hints import argument
 from made.model.card import card
 from made.model.checkpoint import checkpoint_content, history_lines, read_folder
@@ -203,9 +204,11 @@ class Model:
         if isinstance(given, Mapping):
             for column, value in given.items():
                 d = self.position(column)
-                alone = Table.of([[value]])
-                label = f"{argument('given')}: column {d} ({self.schema.names[d]!r})"
-                known[0, d] = self.schema.fields[d].encode(alone.columns[0], alone.dtypes[0], label)[0]
+                field, alone = self.schema.fields[d], Table.of([[value]])
+                label = f"{argument('given')}: column {d} ({field.name!r})"
+                known[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
+                if field.other and field.foreign(alone.columns[0], known[:, d]).any():
+                    warnings.warn(UnseenWarning({field.name: n_samples}), stacklevel=2)
         elif given is not None:
             known = self.codes(given)
         known = known.repeat(n_samples, axis=0)

@@ -108,10 +108,12 @@ def _plugin(kind: Any, label: str) -> Column:
     settings = dict(kind) if isinstance(kind, Mapping) else {"kind": kind}
     try:
         return find_kind(str(settings.pop("kind", None))).from_json(settings)
-    except (ModelError, TypeError, ValueError) as error:
+    except ModelError:
         raise ParameterError(
-            f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}. ({error})", argument="columns"
+            f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}.", argument="columns"
         ) from None
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{label}: the kind {kind!r} is not complete: {error}", argument="columns") from None
 
 
 def _of_plugin(name: str, kind: Column, seen: Values, dtype: Dtype, label: str, missing: bool) -> Field:
