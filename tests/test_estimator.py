@@ -7,8 +7,6 @@ import itertools
 import json
 import os
 import pickle
-import subprocess
-import sys
 import time
 import warnings
 from contextlib import suppress
@@ -28,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from made import MADE, Ensemble, log_prob
 from made.errors import DataError, Diverged, QuestionError
-from made.model.folder import Folder
+from made.model.folder import Folder, manifest_text
 from made.parameters import PARAMETERS, defaults
 
 NAN = np.nan
@@ -315,60 +313,66 @@ def test_a_run_in_a_folder_goes_on_exactly(tmp_path) -> None:
         MADE(**parts, max_epochs=6).fit(FRAME.iloc[::-1], resume_from=tmp_path / "whole")
 
 
-SCRIPT = """
-import os, sys
-import numpy as np, torch, torch._dynamo
-import made.training.trainer
+TRAINING = """
+import time, types
+import numpy as np
+import made.training.trainer as trainer
 from made import MADE
-torch.set_num_threads(1)
-made.training.LEAST_SECONDS = 0  # the state is kept as often as it can be
+assert trainer.time is time and trainer.LEAST_SECONDS > 0
+trainer.time = types.SimpleNamespace(perf_counter=lambda: 0)  # a checkpoint costs nothing,
+trainer.LEAST_SECONDS = 0  # so that each update has one
 rows = np.random.default_rng(0).integers(2, size=(300, 1)) ^ (np.random.default_rng(1).random((300, 12)) < 0.1)
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        folder, epochs = line.split()
-        model = MADE(hidden_sizes=(64,), max_epochs=int(epochs), batch_size=20, dropout=0.2, random_state=1, {more})
-        model.fit(rows.astype(float), resume_from=folder)
-        os._exit(0)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+model = MADE(hidden_sizes=(16,), batch_size=20, dropout=0.2, random_state=1, {parameters})
+model.fit(rows.astype(float), resume_from={folder!r})
 """
 
 
+def train(forks, folder: Path, parameters: str) -> int:
+    """Start a training that writes a checkpoint after each update."""
+    code = TRAINING.format(parameters=parameters, folder=str(folder))
+    return forks.start(code, stderr=folder.with_suffix(".log"))
+
+
 @pytest.mark.parametrize("more", ["masks=4, optimizer='adadelta'", "clip=1.0, schedule='cosine'"])
-def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_bits(tmp_path, more) -> None:
-    """Real kills, at random moments; checkpoints follow one another, so that many hit the middle of a write."""
-    command = [sys.executable, "-c", SCRIPT.replace("{more}", more)]
-    whole, run = tmp_path / "whole", tmp_path / "run"
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-
-        def start(folder: Path) -> int:
-            print(folder, 8, file=process.stdin, flush=True)
-            return int(process.stdout.readline())
-
-        start(whole)
-        begin = time.perf_counter()
-        assert int(process.stdout.readline()) == 0
-        length, kills, status = time.perf_counter() - begin, 0, -9
-        generator = np.random.default_rng(0)
-        while status == -9:
-            child = start(run)
-            # Ever later, because what a start costs must leave time for some progress.
-            time.sleep(generator.uniform(0, 0.2 + 0.02 * kills) * length)
-            with suppress(ProcessLookupError):
-                os.kill(child, 9)
-            status = int(process.stdout.readline())
-            kills += status == -9
-            if (run / "manifest.json").exists():
-                Folder.open(run)
-            if kills > 200:
-                break
-        process.stdin.close()
-    assert kills >= 3
+def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_bits(forks, tmp_path, more) -> None:
+    """Real kills, at random moments, of which many hit the middle of a write."""
+    whole, run, parameters = tmp_path / "whole", tmp_path / "run", f"max_epochs=5, {more}"
+    process, begin = train(forks, whole, parameters), time.perf_counter()
+    assert forks.wait(process) == 0
+    length, kills, status = time.perf_counter() - begin, 0, -9
+    generator = np.random.default_rng(0)
+    while status == -9 and kills < 100:
+        before, child, end = manifest_text(run), train(forks, run, parameters), time.perf_counter() + 60
+        # Every third is killed at any moment of its start, the others after some progress.
+        while kills % 3 and manifest_text(run) == before and time.perf_counter() < end:
+            time.sleep(0.001)
+        time.sleep(generator.uniform(0, 0.2) * length)
+        with suppress(ProcessLookupError):
+            os.kill(child, 9)
+        status = forks.wait(child)
+        kills += status == -9
+        if (run / "manifest.json").exists():
+            Folder.open(run)
+    assert kills >= 5
     assert status == 0
     assert Folder.open(run).finished
     assert (run / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert not [file.name for file in run.iterdir() if file.name.startswith(".")]
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_it_can_be_interrupted_and_says_how_to_go_on(forks, tmp_path, number) -> None:
+    process = train(forks, tmp_path / "run", "max_epochs=100_000")
+    while not list((tmp_path / "run").glob("checkpoint-*")):
+        time.sleep(0.01)
+    os.kill(process, number)
+    assert forks.wait(process) == 1
+    model = MADE.load(tmp_path / "run")
+    assert not model.model_.finished
+    assert torch.isfinite(model.model_.network.c).all()
+    said = (tmp_path / "run.log").read_text()
+    assert "Interrupted: training was stopped after" in said
+    assert f"Its state is saved: resume it with resume_from='{tmp_path / 'run'}'" in said
 
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -394,31 +398,6 @@ def test_tensorboard_has_the_curves(tmp_path) -> None:
     MADE(**SMALL, max_epochs=3, tensorboard=str(tmp_path / "curves")).fit(FRAME)
     curves = EventAccumulator(str(tmp_path / "curves")).Reload()
     assert len(curves.Scalars("valid_nll")) == 3
-
-
-def test_it_can_be_interrupted_and_says_how_to_go_on(tmp_path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.replace("{more}", "masks=4")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        for number, name in ((2, "int"), (15, "term")):
-            print(tmp_path / name, 100_000, file=process.stdin, flush=True)
-            child = int(process.stdout.readline())
-            while not list((tmp_path / name).glob("checkpoint-*")):
-                assert process.poll() is None
-                time.sleep(0.01)
-            os.kill(child, number)
-            assert int(process.stdout.readline()) != 0
-            model = MADE.load(tmp_path / name)
-            assert not model.model_.finished
-            assert torch.isfinite(model.model_.network.c).all()
-        process.stdin.close()
-        said = process.stderr.read()
-    assert said.count("Interrupted: training was stopped after") == 2
-    assert "Its state is saved: resume it with resume_from='" in said
 
 
 def test_binary_inputs_are_signed_or_not() -> None:

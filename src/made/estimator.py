@@ -178,7 +178,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         table = Table.of(X, without)
         if y is not None:
             table = Table.of(with_target(X, y), without)
-        left_out = [*table.dropped, *table.dropped.values()]
+        left_out: list[str | int] = [*table.dropped, *table.dropped.values()]
         valid_table = None if X_valid is None else Table.of(X_valid, left_out, len(table.columns))
         _check_feature_names(self, table.native(X) if y is None else X, reset=True)
         self.n_features_in_ = len(table.columns) - (y is not None)

@@ -25,7 +25,6 @@ from made import MADE
 from made.cli import app
 from made.parameters import PARAMETERS
 
-MADE_COMMAND = [sys.executable, "-c", "from made.cli import main; main()"]
 FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2"]
 
 
@@ -105,12 +104,11 @@ def test_evaluate_says_how_likely_rows_are(home, name) -> None:
     assert run("score", home / "model", home / name).stdout.splitlines()[0] == "log_prob"
 
 
-def test_standard_input_is_a_file_too(home) -> None:
-    text = (home / "animals.csv").read_bytes()
-    result = subprocess.run(
-        [*MADE_COMMAND, "evaluate", str(home / "model"), "-", "--json"], input=text, capture_output=True, check=True
-    )
-    assert json.loads(result.stdout)["nll"] == run_json("evaluate", home / "model", home / "animals.csv")["nll"]
+def test_standard_input_is_a_file_too(home, forks, tmp_path) -> None:
+    streams = {"stdin": home / "animals.csv", "stdout": tmp_path / "out", "stderr": tmp_path / "log"}
+    assert forks.wait(forks.command("evaluate", home / "model", "-", "--json", **streams)) == 0
+    found = json.loads((tmp_path / "out").read_text())
+    assert found["nll"] == run_json("evaluate", home / "model", home / "animals.csv")["nll"]
 
 
 def test_samples_are_rows_of_the_table(home, tmp_path) -> None:
@@ -250,17 +248,16 @@ def test_models_of_any_container_are_sampled(tmp_path, container) -> None:
         assert [row[1] for row in drawn] == [1.5] * 4
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_does(home, tmp_path) -> None:
+def test_an_interrupted_run_says_how_to_go_on_and_does(home, forks, tmp_path) -> None:
     out = tmp_path / "model"
     arguments = ["fit", str(home / "animals.csv"), "--out", str(out), "--hidden-sizes", "8"]
     arguments += ["--valid", str(home / "animals.csv")]
-    process = subprocess.Popen([*MADE_COMMAND, *arguments, "--max-epochs", "100000"], stderr=subprocess.PIPE, text=True)
+    process = forks.command(*arguments, "--max-epochs", 100_000, stderr=tmp_path / "log")
     while not list(out.glob("checkpoint-*")):
-        assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(2)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    os.kill(process, 2)
+    assert forks.wait(process) == 130
+    said = (tmp_path / "log").read_text()
     assert f"made fit {home / 'animals.csv'} --out {out} --valid {home / 'animals.csv'} --resume" in said
     assert "Traceback" not in said
     facts = run_json("info", out)
@@ -329,23 +326,14 @@ def test_every_error_is_a_sentence_and_a_code(home, tmp_path, monkeypatch, argum
         assert not (tmp_path / "X").exists()
 
 
-def test_a_closed_pipe_is_no_error(home) -> None:
-    command = (
-        " ".join(MADE_COMMAND[:2]) + f" 'from made.cli import main; main()' sample {home / 'model'} -n 20000 | head -1"
-    )
-    result = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
-    assert result.stdout.startswith('"species, kind"')
-    assert "Traceback" not in result.stderr
-
-
-def test_no_colour_where_none_is_wanted(home) -> None:
-    result = subprocess.run(
-        [*MADE_COMMAND, "explain", str(home / "model"), str(home / "animals.csv")],
-        capture_output=True,
-        env=os.environ | {"NO_COLOR": "1", "FORCE_COLOR": "1"},
-        check=True,
-    )
-    assert not re.search(rb"\x1b\[([0-9;]*;)?(3[0-8]|9[0-7])", result.stdout)  # a colour; bold and italic are none
+def test_a_closed_pipe_is_no_error(home, forks, tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    sample = ("sample", home / "model", "-n", 20_000)
+    process = forks.command(*sample, stdout=tmp_path / "pipe", stderr=tmp_path / "log")
+    with (tmp_path / "pipe").open() as pipe:
+        assert pipe.readline().startswith('"species, kind"')
+    assert forks.wait(process) == 0
+    assert (tmp_path / "log").read_text() == ""
 
 
 def test_the_version_is_printed() -> None:

@@ -557,36 +557,36 @@ def start():
         each.communicate()
 
 
-def test_processes_are_stopped_by_signals_and_need_no_streams(here, start) -> None:
-    """All at once, because each takes seconds to start."""
+def test_a_signal_in_the_middle_of_imports_ends_a_process(here, start) -> None:
     early = start("info", "MODEL")
-    time.sleep(0.5)  # in the middle of imports
+    time.sleep(0.5)
     early.send_signal(signal.SIGINT)
-    drawing = start("sample", "MODEL", "-n", "100000000", "--out", "new.csv")
-    training = start("fit", "good.csv", "--out", "run", "--hidden-sizes", "4", "--max-epochs", "1000000")
-    closed = {
-        3: start("score", "MODEL", "-", shell="0<&- 1>&-"),
-        0: start("score", "MODEL", "good.csv", "--out", "scores.csv", shell="0<&- 1>&- 2>&-"),
-    }
     _, err = early.communicate(timeout=120)
-    assert early.returncode == 130, err
-    assert err == "interrupted.\n"
-    for code, each in closed.items():
-        _, err = each.communicate(timeout=120)
-        assert each.returncode == code, err
-        assert "Traceback" not in err
+    assert (early.returncode, err) == (130, "interrupted.\n")
+
+
+def test_closed_streams_do_no_harm(here, start) -> None:
+    process = start("score", "MODEL", "good.csv", "--out", "scores.csv", shell="0<&- 1>&- 2>&-")
+    assert (process.wait(120), *process.communicate()) == (0, "", "")
     assert len((here / "scores.csv").read_text().splitlines()) == ROWS + 1
+
+
+def test_a_process_that_is_terminated_leaves_no_part_of_a_file(here, forks) -> None:
+    process = forks.command("sample", "MODEL", "-n", 100_000_000, "--out", "new.csv", stderr=here / "log")
     _until(lambda: list(here.glob("*.part")))
-    drawing.send_signal(signal.SIGTERM)
-    _, err = drawing.communicate(timeout=60)
-    assert drawing.returncode == 143, err
-    assert err == "terminated.\n"
+    os.kill(process, signal.SIGTERM)
+    assert (forks.wait(process), (here / "log").read_text()) == (143, "terminated.\n")
     assert not (here / "new.csv").exists()
+    assert left(here) == []
+
+
+def test_a_training_that_is_terminated_can_be_resumed(here, forks) -> None:
+    fit = ("fit", "good.csv", "--out", "run", "--hidden-sizes", 4, "--max-epochs", 1_000_000)
+    process = forks.command(*fit, stderr=here / "log")
     _until(lambda: list((here / "run").glob("checkpoint-*")))
-    training.send_signal(signal.SIGTERM)
-    _, err = training.communicate(timeout=60)
-    assert training.returncode == 143, err
-    assert "To resume: made fit good.csv --out run --resume" in err
+    os.kill(process, signal.SIGTERM)
+    assert forks.wait(process) == 143
+    assert "To resume: made fit good.csv --out run --resume" in (here / "log").read_text()
     assert json.loads(run("info", "run", "--json")[1])["finished"] is False
     assert left(here) == []
 

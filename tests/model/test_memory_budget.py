@@ -38,15 +38,15 @@ def test_what_is_free_is_some_of_what_there_is() -> None:
     assert 2**20 < free_bytes() < 2**50
 
 
-def test_sixteen_thousand_columns() -> None:
-    """Handled without direct connections; with them, the memory is known: a gigabyte for each copy of A."""
-    rows = np.random.default_rng(0).integers(2, size=(64, 16_000))
+def test_six_thousand_columns() -> None:
+    """Handled without direct connections; with them, the memory is known: several copies of A."""
+    rows = np.random.default_rng(0).integers(2, size=(64, 6000))
     model = MADE(hidden_sizes=(8,), direct=False, max_epochs=1, batch_size=32, masks=1, evaluation_masks=1)
     model.fit(rows)
-    assert training_bytes(model.model_.config) < 2**28
+    assert training_bytes(model.model_.config) < 2**27
     assert np.isfinite(model.score_samples(rows[:2])).all()
     wide = model.model_.config.model_copy(update={"parameters": model.model_.config.parameters | {"direct": True}})
-    assert 2**30 * 4 < training_bytes(wide) < 2**30 * 20
+    assert 4 < training_bytes(wide) / (4 * 6000**2) < 20
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ from made import MADE
 from made.network.limits import check_sizes
 from made.model.memory_budget import training_bytes
 torch.set_num_threads(1)
-rows = np.random.default_rng(0).integers(2, size=(300, 1500)).astype(np.float64)
+rows = np.random.default_rng(0).integers(2, size=(80, 1500)).astype(np.float64)
 small = MADE(hidden_sizes=(8,), max_epochs=2).fit(rows[:, :10])
 peak = lambda: 1024 * int(re.search("VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 before = peak()
-model = MADE(hidden_sizes=(1000,), max_epochs=2).fit(rows)
+model = MADE(hidden_sizes=(1000,), max_epochs=1, validation_masks=1, evaluation_masks=1).fit(rows)
 print(training_bytes(model.model_.config), peak() - before)
 """
 

@@ -72,7 +72,7 @@ def structured() -> tuple[MADE, np.ndarray]:
     """Eight columns that follow one hidden bit, each wrong with one in twenty, and a model of them."""
     random = np.random.default_rng(0)
     rows = (random.integers(2, size=(3000, 1)) ^ (random.random((3000, 8)) < 0.05)).astype(float)
-    return MADE(hidden_sizes=(64,), max_epochs=20, evaluation_masks=4, random_state=0).fit(rows), rows[:200]
+    return MADE(hidden_sizes=(32,), max_epochs=10, evaluation_masks=4, random_state=0).fit(rows), rows[:200]
 
 
 def noise(rows: np.ndarray, error: float) -> np.ndarray:
@@ -182,7 +182,7 @@ def mixed() -> tuple[MADE, pd.DataFrame]:
             "barks": dog,
         }
     )
-    return MADE(hidden_sizes=(64,), evaluation_masks=4, random_state=0).fit(table), table
+    return MADE(hidden_sizes=(64,), max_epochs=40, evaluation_masks=4, random_state=0).fit(table), table
 
 
 ANIMALS = pd.DataFrame(
