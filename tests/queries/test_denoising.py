@@ -182,7 +182,7 @@ def mixed() -> tuple[MADE, pd.DataFrame]:
             "barks": dog,
         }
     )
-    return MADE(hidden_sizes=(64,), max_epochs=40, evaluation_masks=4, random_state=0).fit(table), table
+    return MADE(hidden_sizes=(64,), max_epochs=20, evaluation_masks=8, random_state=0).fit(table), table
 
 
 ANIMALS = pd.DataFrame(
