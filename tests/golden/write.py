@@ -6,6 +6,7 @@ Each has a small model and what it says of some rows; `tests/test_estimator.py` 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +71,7 @@ def main() -> None:
 
     model = MADE(hidden_sizes=(6,), optimizer="adadelta", average=0.9, **small).fit(BITS)
     folder = HERE / f"format-{FORMAT}-unfinished" / "model"
-    config = model.model_.config.model_copy(update={"scores": {}})
+    config = replace(model.model_.config, scores={})
     trainer = Trainer(config.network(), BITS[6:], BITS[:6], training_config(config))
     for _ in range(trainer.updates_per_epoch):
         trainer._update()

@@ -14,6 +14,7 @@ import torch
 from made import MADE
 from made.errors import ModelError
 from made.model import manifest
+from made.model.config import Config
 from made.model.folder import Folder, commit, replace_folder
 from made.model.manifest import Manifest, Written
 from made.model.tensors import read_tensors, tensors_file
@@ -130,7 +131,17 @@ def config_with(**values):
         {"digest": "0" * 64},
         {"ordering": ["natural"]},
         {"named": "yes"},
+        {"seed": -1},
+        {"seed": True},
+        {"seed": 2**63},
+        {"made": 1},
+        {"target": 0},
+        {"dropped": {"a": 0.5}},
+        {"scores": {"valid_nll": "low"}},
         {"data": 5},
+        {"data": {"rows": 0, "valid_rows": 0, "sha256": ""}},
+        {"data": {"rows": 1, "valid_rows": -1, "sha256": ""}},
+        {"data": {"rows": 1, "sha256": ""}},
         {"surplus": 1},
     ],
 )
@@ -142,6 +153,30 @@ def test_a_config_is_not_believed(folder, tmp_path, values) -> None:
     with pytest.raises(ModelError) as error:
         MADE.load(rewrite(folder, tmp_path / "copy", **{"config.json": change}))
     assert "Traceback" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda config: config | {"seed": "zero"},
+            r"its config: 'seed' should be a whole number from 0 .*, not 'zero'",
+        ),
+        (lambda config: config | {"surplus": 1}, r"its config should not have 'surplus'"),
+        (lambda config: config | {"data": {}}, r"its data lacks 'rows'"),
+        (lambda config: {"made": "1"}, r"its config lacks 'seed'"),
+    ],
+)
+def test_the_entry_of_a_config_that_is_wrong_is_named(folder, tmp_path, change, said) -> None:
+    rewritten = {"config.json": lambda content: json.dumps(change(json.loads(content))).encode()}
+    with pytest.raises(ModelError, match=f"copy is not a valid model: {said}"):
+        MADE.load(rewrite(folder, tmp_path / "copy", **rewritten))
+
+
+def test_a_config_is_written_as_it_was_read(folder) -> None:
+    content = (folder / "config.json").read_bytes()
+    assert Config.from_json(json.loads(content)).to_json() == json.loads(content)
+    assert MADE.load(folder).model_.files()["config.json"] == content
 
 
 def test_weights_that_are_not_finite_are_refused(folder, tmp_path) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 
 from made.errors import ModelError
 from made.model.config import Config
@@ -76,9 +75,6 @@ def _read_checked(path: str | PathLike[str], to_train: bool) -> Stored:
         return _read(Folder.open(path, to_train=to_train), to_train)
     except ModelError:
         raise
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ModelError(f"{path}: its config: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OverflowError, OSError) as error:
         raise ModelError(f"{path} is not a valid model: {error}") from None
 
@@ -110,7 +106,7 @@ def _read(folder: Folder, to_train: bool) -> Stored:
 
 
 def _read_config(content: Any) -> Config:
-    config = Config.model_validate(content)
+    config = Config.from_json(content)
     check_sizes(config.parameters, len(config.columns))
     return config
 
@@ -160,7 +156,7 @@ def checkpoint_name(state: State) -> str:
 
 def checkpoint_content(config: Config, state: State) -> tuple[str, Content]:
     """Name and content of the checkpoint of a state."""
-    facts = {"config": config.model_dump(), "state": state.facts()}
+    facts = {"config": config.to_json(), "state": state.facts()}
     return checkpoint_name(state), tensors_file(state.tensors, facts)
 
 

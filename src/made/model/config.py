@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from made._version import __version__
+from made.display import shortened
 from made.errors import ModelError
 from made.network.connectivity import Connectivities
 from made.network.limits import check_sizes
@@ -21,7 +22,7 @@ from made.network.masked import Network
 from made.network.weights import weight_shapes
 from made.parameters import LATER
 from made.queries.ensemble import Ensemble
-from made.tables.field import Field as ColumnField
+from made.tables.field import Field
 from made.tables.schema import Schema
 from made.training.trainer import Trainer
 
@@ -30,42 +31,48 @@ __all__ = ["Config", "Data", "data_digest", "new_config", "number_of_masks", "nu
 MOST_SEGMENTED = 128  # columns, up to which segments="auto" evaluates each column in a pass of its own
 
 
-class Data(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Data:
     """The number of training and validation rows, and a fingerprint of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    rows: int = Field(ge=1)
-    valid_rows: int = Field(ge=0)
+    rows: int
+    valid_rows: int
     sha256: str
 
 
-class Config(BaseModel):
-    """The content of config.json, validated."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The content of config.json."""
 
     made: str
-    seed: int = Field(ge=0, lt=2**63)
+    seed: int
     parameters: dict[str, Any]
-    columns: list[dict[str, Any]] = Field(min_length=1)
+    columns: list[dict[str, Any]]
     named: bool
-    dropped: dict[str, int] = {}
+    dropped: dict[str, int] = field(default_factory=dict)
     container: str
     target: str | None = None
     digest: str
     data: Data
-    scores: dict[str, float | int | None] = {}
+    scores: dict[str, float | int | None] = field(default_factory=dict)
 
-    @field_validator("parameters")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", LATER | self.parameters)
+
     @classmethod
-    def _complete(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        return LATER | parameters
+    def from_json(cls, content: Any) -> Config:
+        """The config in an untrusted JSON object; the first entry that is wrong is a ValueError."""
+        entries = _checked(cls, content, ENTRIES, "config")
+        return cls(**entries | {"data": Data(**_checked(Data, entries["data"], DATA_ENTRIES, "data"))})
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object that :meth:`from_json` reads."""
+        return asdict(self)
 
     @cached_property
-    def schema_(self) -> Schema:
-        """The columns of the table (pydantic has a ``schema`` of its own)."""
-        return Schema([ColumnField.from_json(each) for each in self.columns], self.named, self.dropped)
+    def schema(self) -> Schema:
+        """The columns of the table."""
+        return Schema([Field.from_json(each) for each in self.columns], self.named, self.dropped)
 
     @cached_property
     def connectivities(self) -> Connectivities:
@@ -88,7 +95,7 @@ class Config(BaseModel):
         if family.digest() != self.digest:
             raise ModelError("the connectivities of this model cannot be reproduced by this version of made.")
         network = Network(
-            self.schema_.coded(signed=parameters["signed"]),
+            self.schema.coded(signed=parameters["signed"]),
             family,
             activation=parameters["activation"],
             direct=parameters["direct"],
@@ -111,7 +118,7 @@ class Config(BaseModel):
         """The shape of each weight, without allocating any."""
         parameters = self.parameters
         return weight_shapes(
-            self.schema_.columns,
+            self.schema.columns,
             parameters["hidden_sizes"],
             direct=parameters["direct"],
             conditioning=parameters["conditioning"],
@@ -126,7 +133,64 @@ class Config(BaseModel):
             "parameters": sum(weight.numel() for weight in trainer.network.state_dict().values()),
             "seconds": round(trainer.state.seconds, 3),
         }
-        return self.model_copy(update={"scores": scores})
+        return replace(self, scores=scores)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_object(value: Any, holds: Callable[[Any], bool] = lambda value: True) -> bool:
+    """Whether this is a JSON object whose values all pass a test."""
+    return isinstance(value, dict) and all(map(holds, value.values()))
+
+
+# For each entry a test of its value, and what it should be, in words.
+Entries: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
+ENTRIES: Entries = {
+    "made": (_is_text, "text"),
+    "seed": (lambda value: _is_whole(value) and 0 <= value < 2**63, "a whole number from 0 to 2^63 - 1"),
+    "parameters": (_is_object, "an object"),
+    "columns": (
+        lambda value: isinstance(value, list) and value != [] and all(map(_is_object, value)),
+        "a list of objects",
+    ),
+    "named": (lambda value: isinstance(value, bool), "true or false"),
+    "dropped": (lambda value: _is_object(value, _is_whole), "an object of whole numbers"),
+    "container": (_is_text, "text"),
+    "target": (lambda value: value is None or _is_text(value), "text or null"),
+    "digest": (_is_text, "text"),
+    "data": (_is_object, "an object"),
+    "scores": (
+        lambda value: _is_object(value, lambda each: each is None or _is_whole(each) or isinstance(each, float)),
+        "an object of numbers and nulls",
+    ),
+}
+DATA_ENTRIES: Entries = {
+    "rows": (lambda value: _is_whole(value) and value >= 1, "a whole number, at least 1"),
+    "valid_rows": (lambda value: _is_whole(value) and value >= 0, "a whole number, at least 0"),
+    "sha256": (_is_text, "text"),
+}
+
+
+def _checked(kind: type[Config | Data], content: Any, entries: Entries, what: str) -> dict[str, Any]:
+    """The entries of an untrusted JSON object, all of the types that the fields of a dataclass need."""
+    if not isinstance(content, dict):
+        raise ValueError(f"its {what} should be an object, not {shortened(repr(content), 80)}.")
+    for each in fields(kind):
+        if each.name not in content and each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"its {what} lacks {each.name!r}.")
+    for name, value in content.items():
+        if name not in entries:
+            raise ValueError(f"its {what} should not have {shortened(name, 80)!r}.")
+        sound, wanted = entries[name]
+        if not sound(value):
+            raise ValueError(f"its {what}: {name!r} should be {wanted}, not {shortened(repr(value), 80)}.")
+    return content
 
 
 def number_of_masks(family: Connectivities, evaluation_masks: int) -> int | None:
@@ -158,7 +222,7 @@ def new_config(
         made=__version__,
         seed=seed,
         parameters=dict(parameters),
-        columns=[field.to_json() for field in schema.fields],
+        columns=[each.to_json() for each in schema.fields],
         named=schema.named,
         dropped=schema.dropped,
         container=container,
@@ -166,4 +230,4 @@ def new_config(
         digest="",
         data=data,
     )
-    return draft.model_copy(update={"digest": draft.connectivities.digest()})
+    return replace(draft, digest=draft.connectivities.digest())

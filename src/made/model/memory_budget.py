@@ -29,7 +29,7 @@ def training_bytes(config: Config) -> int:
     To the weights belong gradients, the state of the optimizer, the moving average, and the best epochs; a checkpoint
     copies all but the gradients once. A pass has input, hidden and output units, several times over.
     """
-    parameters, columns = config.parameters, config.schema_.columns
+    parameters, columns = config.parameters, config.schema.columns
     size = 8 if parameters["dtype"] == "float64" else 4
     weights = sum(math.prod(shape) for shape in config.shapes().values())
     kept: int = 1 + OPTIMIZER.get(parameters["optimizer"], 2) + bool(parameters["average"])
@@ -65,7 +65,7 @@ def check_memory(config: Config) -> None:
     needed, free = training_bytes(config), free_bytes()
     if needed <= free:
         return
-    shapes, columns = config.shapes(), config.schema_.columns
+    shapes, columns = config.shapes(), config.schema.columns
     total = sum(math.prod(shape) for shape in shapes.values())
     largest = max(shapes, key=lambda name: math.prod(shapes[name]))
     share = math.prod(shapes[largest]) / total

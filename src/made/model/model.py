@@ -94,16 +94,16 @@ class Model:
     def files(self) -> dict[str, Content]:
         """The files of its folder, by name."""
         return {
-            "config.json": (json.dumps(self.config.model_dump(), indent=2) + "\n").encode(),
+            "config.json": (json.dumps(self.config.to_json(), indent=2) + "\n").encode(),
             "model.safetensors": tensors_file(self.network.state_dict()),
             "history.jsonl": history_lines(self.history),
-            "README.md": card(self.config.model_dump(), self.schema, self.history).encode(),
+            "README.md": card(self.config.to_json(), self.schema, self.history).encode(),
         }
 
     @property
     def schema(self) -> Schema:
         """The columns."""
-        return self.config.schema_
+        return self.config.schema
 
     @property
     def network(self) -> Network:
