@@ -19,8 +19,6 @@ from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from made.errors import DataError
 from made.io.atomic import atomic
@@ -286,6 +284,9 @@ class _Meter:
     """Progress of a download, in the form that pooch wants, which ends it when it exceeds a number of bytes."""
 
     def __init__(self, name: str, address: str, most: int, shown: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=Console(stderr=True), disable=not shown)
         self._task = self._bar.add_task(name, total=None)

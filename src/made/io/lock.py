@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from made.errors import QuestionError
 
 __all__ = ["LOCK", "hold"]
@@ -28,6 +26,8 @@ def hold(folder: Path, *, wait: float, name: str = LOCK) -> Iterator[None]:
         wait: seconds to wait for another process.
         name: the file name of the lock.
     """
+    from filelock import FileLock, Timeout
+
     lock = FileLock(folder / name, timeout=wait)
     for tries in range(TRIES):
         made = not folder.exists()
