@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from command import run, run_json
@@ -74,6 +75,8 @@ def test_a_column_with_values_is_predicted(home, tmp_path) -> None:
     expected = MADE.load(home / "model").predict_proba(TABLE, target="tame")
     assert table["p(True)"].to_numpy() == pytest.approx(expected[:, 1], abs=1e-6)
     assert table["tame"].to_pylist() == (expected[:, 1] > 0.5).tolist()
+    facts = run_json("predict", home / "model", home / "whole.csv", "--target", "tame")
+    assert facts["scores"]["auc"] == pytest.approx(roc_auc_score(TABLE["tame"], [row[2] for row in facts["rows"]]))
     facts = run_json("predict", home / "model", home / "whole.csv", "--target", "species")
     assert facts["columns"] == ["species", "p(cat)", "p(dog, big)", "p(hen)"]
     assert facts["target"] == "species"

@@ -68,7 +68,7 @@ def explain(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenWarning)  # counted when the rows were scored
             surprise = model.surprise(one)
-        each = np.asarray(surprise if hasattr(surprise, "dtype") else surprise.to_pandas(), dtype=np.float64)[0]
+        each = np.asarray(surprise, dtype=np.float64)[0]
         ranked = [int(d) for d in np.argsort(-np.nan_to_num(each, nan=-np.inf), kind="stable") if each[d] == each[d]]
         framed = hasattr(one, "column_names")
         values = {names[d]: one[names[d]][0].as_py() if framed else one[0, d].item() for d in ranked}

@@ -22,6 +22,8 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: 
     if find_spec("matplotlib") is None:
         note("No pictures: install matplotlib (pip install 'made[plot]').", quiet)
         return
+    import numpy as np
+
     from made.paper.image_tiles import plot_images
     from made.training.plots import plot_learning_curve
 
@@ -29,7 +31,6 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None, quiet: 
     if model.model_.history:
         files["learning_curve.png"] = lambda path: plot_learning_curve(model.model_.history, path)
     if shape is not None:
-        drawn = model.sample(100, random_state=model.model_.config.seed)
-        rows = drawn if hasattr(drawn, "dtype") else drawn.to_pandas().to_numpy()
+        rows = np.asarray(model.sample(100, random_state=model.model_.config.seed))
         files["samples.png"] = lambda path: plot_images(rows, shape, path)
     add_files(out, files)

@@ -175,9 +175,7 @@ class _Scores:
         facts["log_loss"] = -float(log_prob.mean())
         facts["accuracy"] = float(np.concatenate(self.hits).mean())
         if self.truths and len(np.unique(truth := np.concatenate(self.truths))) == 2:
-            from sklearn.metrics import roc_auc_score
-
-            facts["auc"] = float(roc_auc_score(truth, np.concatenate(self.chances)))
+            facts["auc"] = _auc(truth, np.concatenate(self.chances))
         return facts
 
     def lines(self, field: Field) -> list[str]:
@@ -191,3 +189,14 @@ class _Scores:
             said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in facts.items())
             lines.append(f"{visible(field.name)}: {said}; {rows} rows with a known value.")
         return lines
+
+
+def _auc(truth: NDArray[Any], chances: NDArray[Any]) -> float:
+    """The chance that a row of code 1 gets a higher probability than one of code 0; a tie counts half."""
+    import numpy as np
+
+    # Not by scikit-learn, whose import takes longer than the command.
+    _, place, count = np.unique(chances, return_inverse=True, return_counts=True)
+    rank, ones = (count.cumsum() - (count - 1) / 2)[place], truth == 1
+    above = rank[ones].sum() - ones.sum() * (ones.sum() + 1) / 2
+    return float(above / (ones.sum() * (~ones).sum()))
