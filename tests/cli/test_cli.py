@@ -51,6 +51,47 @@ def home(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "score {model} {table}",
+        "impute {model} {table}",
+        "predict {model} {table} --target legs",
+        "denoise {model} {table}",
+        "evaluate {model} {table}",
+        "explain {model} {table} --json",
+        "sample {model}",
+        "info {model} --json",
+        "ask {model} legs=3",
+    ],
+)
+def test_a_query_imports_nothing_that_it_does_not_need(home, command) -> None:
+    """Or a query of ten rows would take several times as long."""
+    words = [word.format(model=home / "model", table=home / "animals.csv") for word in command.split()]
+    code = (
+        "import sys\nfrom made.cli import main\ntry: main()\n"
+        "finally: print('imported', *sorted(sys.modules), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code, *words, "--quiet"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    imported = set(result.stderr.rpartition("imported")[2].split())
+    assert "torch" in imported
+    assert not imported & {"sklearn", "scipy", "pandas", "polars", "matplotlib", "PIL", "jinja2", "rich", "optuna"}
+    assert not imported & {"filelock", "pooch", "requests", "sympy", "torch._dynamo", "torch._inductor", "torch.onnx"}
+    # Neither the estimator, which is for Python, nor another command.
+    assert "made.estimator" not in imported
+    others = {"fit", "tune", "compare", "score", "impute", "predict", "report", "paper"} - {words[0]}
+    assert not imported & {f"made.cli.{other}" for other in others}
+
+
+def test_the_estimator_imports_scikit_learn_and_what_it_needs_itself() -> None:
+    code = (
+        "import sys, made; made.MADE; assert not {'pydantic', 'filelock', 'rich', 'typer', 'jinja2', 'matplotlib', "
+        "'pooch', 'torch._dynamo', 'sympy'} & set(sys.modules), sorted(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
     "command", ["fit", "evaluate", "score", "sample", "impute", "explain", "info", "demo", "data list"]
 )
 def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -> None:

@@ -20,10 +20,10 @@ def main() -> None:
     process.main(_app)
 
 
-def _app() -> typer.Typer:
-    from made.cli.commands import app
+def _app(word: str | None = None) -> typer.Typer:
+    from made.cli.commands import load_app
 
-    return app
+    return load_app(word)
 
 
 def __getattr__(name: str) -> Any:

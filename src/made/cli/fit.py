@@ -12,6 +12,7 @@ import typer
 
 from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command, usage
+from made.cli.libraries import quick_imports
 from made.cli.options import DATA, JSON, QUIET, VALID
 from made.cli.parsing import place, whole_number
 from made.cli.pictures import draw_pictures
@@ -105,7 +106,8 @@ def fit(
     if resume and overwrite:
         raise usage("'--resume' and '--overwrite' exclude each other: choose one.")
 
-    from made.estimator import MADE
+    with quick_imports():
+        from made.estimator import MADE
     from made.model.folder import check_replaceable, is_begun
     from made.model.run import longer
     from made.tables.schema import dropped

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from made.cli.errors import usage
+from made.cli.libraries import quick_imports
 from made.cli.printing import note
 from made.errors import ModelError
 
@@ -24,7 +25,10 @@ def load(folder: Path, masks: int | None = None, quiet: bool = False) -> Model:
         masks: how many masks a model of unlimited masks averages; default: the model's.
         quiet: print no note if training is not finished.
     """
-    from made.model.model import Model
+    with quick_imports():
+        import pyarrow.compute  # noqa: F401
+
+        from made.model.model import Model
 
     try:
         model = Model.load(folder)

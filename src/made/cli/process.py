@@ -7,23 +7,24 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from made.cli import signals
+from made.cli import libraries, signals
 
 if TYPE_CHECKING:
     import typer
 
 __all__ = ["main", "run"]
 
-LoadApp = Callable[[], "typer.Typer"]
+LoadApp = Callable[[str | None], "typer.Typer"]
 
 
 def main(load_app: LoadApp) -> None:
     """Run the command line that the shell was given, and exit.
 
     Arguments:
-        load_app: imports the commands. It is called once signals are handled.
+        load_app: imports the command that a word names, or all. It is called once signals are handled.
     """
     _open_streams()
+    libraries.take_process()
     with signals.handled():
         code = run(sys.argv[1:], load_app)
     sys.exit(code)
@@ -50,9 +51,10 @@ def run(words: Sequence[str], load_app: LoadApp) -> int:
 
 
 def _run(words: list[str], load_app: LoadApp) -> None:
-    import typer
+    with libraries.quick_imports():
+        import typer
 
-    path, command = ["made"], typer.main.get_command(load_app())
+        path, command = ["made"], typer.main.get_command(load_app(words[0] if words else None))
     # A command's help comes from that command itself: parsing the words before it loads pydantic, which takes longer.
     group: Any = command
     while words[-1:] == ["--help"] and words[0] in getattr(group, "commands", {}):
