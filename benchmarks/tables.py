@@ -133,7 +133,7 @@ def impute(model: MADE, train: Frame, test: Frame, share: float, seed: int) -> d
     """Random missing values in test rows, imputed by each tool: accuracy, normalised error, seconds."""
     discrete = discrete_columns(model)
     hidden = (np.random.default_rng(seed).random(test.shape) < share) & test.notna().to_numpy()
-    holed = test.mask(hidden)
+    missing = test.mask(hidden)
     codes = Codes(train, discrete)
 
     def simply() -> Frame:
@@ -141,21 +141,21 @@ def impute(model: MADE, train: Frame, test: Frame, share: float, seed: int) -> d
         for columns, strategy in ((codes.numeric, "mean"), (discrete, "most_frequent")):
             if columns:
                 imputer = SimpleImputer(strategy=strategy, missing_values=np.nan).fit(train[columns].astype(object))
-                parts.append(pd.DataFrame(imputer.transform(holed[columns].astype(object)), columns=columns))
+                parts.append(pd.DataFrame(imputer.transform(missing[columns].astype(object)), columns=columns))
         return pd.concat(parts, axis=1)
 
     def near() -> Frame:
-        return codes.decode(KNNImputer().fit(codes.encode(train)).transform(codes.encode(holed)))
+        return codes.decode(KNNImputer().fit(codes.encode(train)).transform(codes.encode(missing)))
 
     def iteratively() -> Frame:
         # From complete training rows it would learn a single round; with both tables it learns all ten. And a linear
         # model that has all values of a category but one knows that one from the others, whatever these are.
-        both = codes.without_first(np.concatenate([codes.encode(train), codes.encode(holed)]))
+        both = codes.without_first(np.concatenate([codes.encode(train), codes.encode(missing)]))
         filled = IterativeImputer(random_state=seed).fit_transform(both)[len(train) :]
         return codes.decode(codes.with_first(filled))
 
     ways: dict[str, Callable[[], Frame]] = {
-        "made": lambda: model.impute(holed, strategy="mean"),
+        "made": lambda: model.impute(missing, strategy="mean"),
         "SimpleImputer": simply,
         "KNNImputer": near,
         "IterativeImputer": iteratively,

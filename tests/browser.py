@@ -24,7 +24,7 @@ VOID = {"meta", "br", "img", "hr", "input", "link"}
 
 
 def animals() -> pa.Table:
-    """Text, numbers, truth and holes; the numbers depend on the text."""
+    """Text, numbers, truth and missing values; the numbers depend on the text."""
     generator = np.random.default_rng(0)
     kind = generator.choice(["cat", "dog", "<b>cow</b>"], size=300, p=[0.5, 0.3, 0.2])
     weight = np.where(kind == "cat", 4, 30) + generator.normal(size=300)

@@ -112,8 +112,8 @@ def model_files() -> dict[str, bytes]:
             "day": pa.array((np.arange(60) * 37 % 700).tolist(), pa.int32()).cast(pa.date32()),
         }
     )
-    holes = {"home": "category"}
-    model = MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=2, random_state=0, missing=holes, unseen="other")
+    missing = {"home": "category"}
+    model = MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=2, random_state=0, missing=missing, unseen="other")
     with tempfile.TemporaryDirectory() as folder:
         model.fit(table).save(Path(folder) / "model")
         files = {file.name: file.read_bytes() for file in (Path(folder) / "model").iterdir()}

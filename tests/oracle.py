@@ -77,16 +77,16 @@ def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
 
 @dataclass
 class Dense:
-    """The paper's equations with a stored mask for each matrix; the same columns are given and holes in all rows.
+    """The paper's equations with a stored mask for each matrix; the same columns are given, or missing, in all rows.
 
-    The ordering is (given, asked, holes): a unit of the first layer sees the given columns, the asked ones up to its
-    degree, and no hole.
+    The ordering is (given, asked, missing): a unit of the first layer sees the given columns, the asked ones up to
+    its degree, and no missing one.
     """
 
     network: Network
     connectivity: Connectivity
     given: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    hole: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    missing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     masked: bool = True
     weights: dict[str, Tensor] = field(default_factory=dict)
 
@@ -95,11 +95,11 @@ class Dense:
         network, columns = self.network, self.network.columns
         count = len(columns)
         given = self.given if len(self.given) else np.zeros(count, dtype=bool)
-        hole = self.hole if len(self.hole) else np.zeros(count, dtype=bool)
+        missing = self.missing if len(self.missing) else np.zeros(count, dtype=bool)
         state = network.state_dict() | self.weights
         inputs, *hidden, outputs = self.connectivity.degrees
         # The effective degree of a column as an input: 0 if all may see it, beyond everything if none may.
-        effective = np.where(given, 0, np.where(hole, 10**6, inputs))
+        effective = np.where(given, 0, np.where(missing, 10**6, inputs))
         layers = [effective[columns.input_columns], *hidden, outputs[columns.output_columns]]
 
         def matrix(name: str, after: np.ndarray, before: np.ndarray) -> Tensor:

@@ -124,13 +124,13 @@ def test_samples_follow_the_probabilities(binary) -> None:
         binary.sample(0)
 
 
-def test_holes_are_filled_and_nothing_else_changes(binary) -> None:
+def test_missing_values_are_filled_and_nothing_else_changes(binary) -> None:
     rows = np.array([[1, NAN, 1, 1], [0, 1, NAN, NAN], [0, 0, 1, 0]])
-    hole = np.isnan(rows)
+    missing = np.isnan(rows)
     for strategy in ("sample", "mode", "mean"):
         filled = binary.impute(rows, strategy=strategy)
         assert not np.isnan(filled).any()
-        assert np.array_equal(filled[~hole], rows[~hole])
+        assert np.array_equal(filled[~missing], rows[~missing])
     assert binary.impute(rows, strategy="mode")[0, 1] == binary.predict_proba(rows, target=1)[0].argmax()
     assert np.array_equal(binary.transform(rows), binary.impute(rows, strategy="mode"))
     many = binary.impute(np.tile(rows[:1], (2000, 1)), random_state=0)

@@ -30,7 +30,7 @@ FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2"]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder with a table of text, numbers and holes, and a model of it."""
+    """A folder with a table of text, numbers and missing values, and a model of it."""
     path = tmp_path_factory.mktemp("cli")
     generator = np.random.default_rng(0)
     species = generator.choice(["cat", "dog, big", 'say "hi"'], size=120)
@@ -168,7 +168,7 @@ def test_samples_are_rows_of_the_table(home, tmp_path) -> None:
     assert pyarrow.parquet.read_table(tmp_path / "new.parquet").num_rows == 5
 
 
-def test_holes_are_filled(home, tmp_path) -> None:
+def test_missing_values_are_filled(home, tmp_path) -> None:
     before = pyarrow.csv.read_csv(home / "animals.csv").to_pylist()
     for strategy in ("sample", "mode", "mean"):
         run("impute", home / "model", home / "animals.csv", "--out", tmp_path / "full.csv", "--strategy", strategy)

@@ -175,7 +175,7 @@ def test_other_files_bring_their_own_rows(registry) -> None:
         (["mine.csv", "--out", "mine.csv"], 2, "--out"),
         (["mine.csv", "--test", "absent.csv"], 3, "does not exist"),
         (["nothing"], 3, "neither a file nor a named dataset"),
-        (["holes.csv"], 3, "holes.csv, row 1 (counted from 0), column 1 ('tall'): a missing value"),
+        (["missing.csv"], 3, "missing.csv, row 1 (counted from 0), column 1 ('tall'): a missing value"),
         (["pets.csv"], 3, "column 0 ('pet') has 3 values ('cat', 'dog', 'fish'), but only columns with two values"),
         (["ages.csv"], 3, "column 1 ('age') has 30 values (0, 1, 2, ...)"),
         (["one.csv"], 3, "1 row is too few"),
@@ -185,7 +185,7 @@ def test_other_files_bring_their_own_rows(registry) -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(registry, arguments, code, reason) -> None:
-    (registry / "holes.csv").write_text("smoker,tall\nyes,1\nno,\n" + "yes,0\n" * 30)
+    (registry / "missing.csv").write_text("smoker,tall\nyes,1\nno,\n" + "yes,0\n" * 30)
     (registry / "pets.csv").write_text("pet,tall\n" + "cat,1\ndog,0\nfish,1\n" * 10)
     (registry / "ages.csv").write_text("tall,age\n" + "".join(f"1,{age}\n" for age in range(30)))
     (registry / "one.csv").write_text("a,b\n0,1\n")

@@ -130,7 +130,7 @@ CORPUS = {
             *TO_FILE,
             (["MODEL", "good.csv", "--given", "wings"], 2),
             (["MODEL", "good.csv", "--given", ","], 2),
-            (["MODEL", "holes.csv", "--given", "legs"], 2),
+            (["MODEL", "incomplete.csv", "--given", "legs"], 2),
             (["MODEL", "good.csv", "--masks", "0"], 2),
             (["MODEL", "good.csv", "--on-error", "hope"], 2),
         ],
@@ -166,21 +166,21 @@ CORPUS = {
         writes=["MODEL", "-n", "50", "--out", "new.parquet"],
     ),
     "impute": Row(
-        ["MODEL", "holes.csv"],
+        ["MODEL", "incomplete.csv"],
         [
             *of_table(),
             *TO_FILE,
-            (["MODEL", "holes.csv", "--strategy", "guess"], 2),
-            (["MODEL", "holes.csv", "--draws", "5"], 2),
-            (["MODEL", "holes.csv", "--draws", "1000000000", "--stack"], 2),
-            (["MODEL", "holes.csv", "--uncertainty", "-"], 2),
-            (["MODEL", "holes.csv", "--uncertainty", "none/x.csv"], 3),
-            (["MODEL", "holes.csv", "--out", "x.npy"], 3),
+            (["MODEL", "incomplete.csv", "--strategy", "guess"], 2),
+            (["MODEL", "incomplete.csv", "--draws", "5"], 2),
+            (["MODEL", "incomplete.csv", "--draws", "1000000000", "--stack"], 2),
+            (["MODEL", "incomplete.csv", "--uncertainty", "-"], 2),
+            (["MODEL", "incomplete.csv", "--uncertainty", "none/x.csv"], 3),
+            (["MODEL", "incomplete.csv", "--out", "x.npy"], 3),
         ],
-        writes=["MODEL", "holes.csv", "--out", "new.csv", "--uncertainty", "sure.csv"],
+        writes=["MODEL", "incomplete.csv", "--out", "new.csv", "--uncertainty", "sure.csv"],
     ),
     "predict": Row(
-        ["MODEL", "holes.csv", "--target", "kind", "--quiet"],
+        ["MODEL", "incomplete.csv", "--target", "kind", "--quiet"],
         [
             *(each for each in of_table("--target", "weight") if "ragged.csv" not in each[0]),
             (["MODEL", "good.csv", "--target", "²"], 2),
@@ -299,7 +299,7 @@ def files(tmp_path_factory):
     }
     lines = ["kind,weight,legs", *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))]
     (path / "good.csv").write_text("\n".join(lines) + "\n")
-    (path / "holes.csv").write_text("kind,weight,legs\ncat,,\n,5.5,4\ndog,6.5,3\n")
+    (path / "incomplete.csv").write_text("kind,weight,legs\ncat,,\n,5.5,4\ndog,6.5,3\n")
     (path / "lacks.csv").write_text("kind,color\ncat,red\n")
     (path / "words.csv").write_text("kind,weight,legs\ncat,5,4\ncat,5,four\n")
     (path / "empty.csv").write_text("")

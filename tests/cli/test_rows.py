@@ -109,7 +109,7 @@ def test_skipped_rows_have_an_empty_prediction(home) -> None:
     empty = [row for row, values in enumerate(facts["rows"]) if set(values) == {None}]
     # What a row has in the column that is predicted is not looked at.
     assert empty == [2, 8, 9]
-    assert facts["scores"]["rows"] == 6  # of 9, two have no number, and one has a hole
+    assert facts["scores"]["rows"] == 6  # of 9, two have no number, and one has a missing value
     assert facts["scores"]["unknown"] == 2
     assert facts["skipped"] == 3
 
@@ -149,7 +149,7 @@ def test_arrays_have_bad_rows_too(tmp_path) -> None:
     full = np.load(tmp_path / "full.npy")
     assert np.isnan(full).all(axis=1).tolist() == [False, True, False, True, False, False]
     assert not np.isnan(full[[0, 2, 4, 5]]).any()
-    # A row with holes that the ordering of this model does not allow is found only when it is asked.
+    # A row with missing values that the ordering of this model does not allow is found only when it is asked.
     facts = run_json("score", tmp_path / "one", tmp_path / "bad.npy", *SKIP)
     assert [value is None for value in facts["log_prob"]] == [False, True, False, True, True, False]
     assert "comes before it" in facts["reasons"][2]
@@ -221,11 +221,11 @@ def test_every_file_of_text_can_be_safe(home, tmp_path) -> None:
         "denoise": ["--out", tmp_path / "c.csv", "--changes", tmp_path / "d.csv", "--error", "0.9"],
         "predict": ["--out", tmp_path / "e.csv", "--target", "kind"],
     }
-    holes = GOOD[:40].astype(object)
-    holes.loc[::2, "kind"] = None
-    holes.to_csv(tmp_path / "holes.csv", index=False)
+    missing = GOOD[:40].astype(object)
+    missing.loc[::2, "kind"] = None
+    missing.to_csv(tmp_path / "missing.csv", index=False)
     for command, words in files_of.items():
-        run(command, home / "model", tmp_path / "holes.csv", *words, "--safe-csv", "--quiet")
+        run(command, home / "model", tmp_path / "missing.csv", *words, "--safe-csv", "--quiet")
     for name in "abcde":
         text = (tmp_path / f"{name}.csv").read_text()
         assert "'=cat" in text or "'-dog" in text, name

@@ -34,16 +34,16 @@ TABLE = pd.DataFrame(
         "age": RANDOM.integers(0, 40, 300),
     }
 )
-HOLES = TABLE.astype(object).mask(np.random.default_rng(1).random(TABLE.shape) < 0.15)
+MISSING = TABLE.astype(object).mask(np.random.default_rng(1).random(TABLE.shape) < 0.15)
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder with a table, one with holes, and a model."""
+    """A folder with a table, one with missing values, and a model."""
     path = tmp_path_factory.mktemp("tables")
     TABLE.to_csv(path / "whole.csv", index=False)
-    HOLES.to_csv(path / "holes.csv", index=False)
-    pyarrow.parquet.write_table(read(path / "holes.csv"), path / "holes.parquet", row_group_size=100)
+    MISSING.to_csv(path / "missing.csv", index=False)
+    pyarrow.parquet.write_table(read(path / "missing.csv"), path / "missing.parquet", row_group_size=100)
     run("fit", path / "whole.csv", "--out", path / "model", *FAST, "--quiet")
     return path
 
@@ -89,25 +89,25 @@ def test_a_column_with_values_is_predicted(home, tmp_path) -> None:
 
 
 def test_a_column_of_numbers_is_predicted(home) -> None:
-    facts = run_json("predict", home / "model", home / "holes.csv", "--target", "weight")
+    facts = run_json("predict", home / "model", home / "missing.csv", "--target", "weight")
     assert facts["columns"] == ["mean", "standard_deviation", "q05", "median", "q95"]
     rows = np.array(facts["rows"])
     assert rows.shape == (300, 5)
     assert (rows[:, 2] <= rows[:, 3]).all()
     assert (rows[:, 3] <= rows[:, 4]).all()
-    known = HOLES["weight"].notna().to_numpy()
-    errors = rows[known, 0] - HOLES["weight"][known].astype(float)
+    known = MISSING["weight"].notna().to_numpy()
+    errors = rows[known, 0] - MISSING["weight"][known].astype(float)
     assert facts["scores"]["rows"] == known.sum()
     assert facts["scores"]["rmse"] == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-4)
     assert np.isfinite(facts["scores"]["mean_log_density"])
 
 
 def test_rows_may_lack_what_is_predicted(home, tmp_path) -> None:
-    HOLES.drop(columns="species").to_csv(tmp_path / "lacks.csv", index=False)
+    MISSING.drop(columns="species").to_csv(tmp_path / "lacks.csv", index=False)
     result = run("predict", home / "model", tmp_path / "lacks.csv", "--target", "species")
     assert "known" not in result.stderr
-    assert result.stdout == run("predict", home / "model", home / "holes.csv", "--target", "species").stdout
-    strange = HOLES.copy()
+    assert result.stdout == run("predict", home / "model", home / "missing.csv", "--target", "species").stdout
+    strange = MISSING.copy()
     strange.loc[:9, "species"] = "horse"
     strange.to_csv(tmp_path / "strange.csv", index=False)
     result = run("predict", home / "model", tmp_path / "strange.csv", "--target", "species")
@@ -129,16 +129,16 @@ def test_arrays_are_predicted_and_cleaned(tmp_path) -> None:
     assert np.load(tmp_path / "clean.npy").shape == (60, 3)
 
 
-def test_each_filled_hole_has_a_line(home, tmp_path) -> None:
-    run("impute", home / "model", home / "holes.csv", "--out", tmp_path / "full.csv",
+def test_each_filled_entry_has_a_line(home, tmp_path) -> None:
+    run("impute", home / "model", home / "missing.csv", "--out", tmp_path / "full.csv",
         "--uncertainty", tmp_path / "sure.csv")  # fmt: skip
     full, sure = pd.read_csv(tmp_path / "full.csv", dtype=str), pd.read_csv(tmp_path / "sure.csv")
-    hole = HOLES.isna().to_numpy()
+    missing = MISSING.isna().to_numpy()
     assert sure.columns.tolist() == [
         "row", "column", "value", "probability", "entropy", "standard_deviation", "low", "high"
     ]  # fmt: skip
-    assert len(sure) == hole.sum()
-    places = [(row, TABLE.columns[d]) for row, d in zip(*hole.nonzero(), strict=True)]
+    assert len(sure) == missing.sum()
+    places = [(row, TABLE.columns[d]) for row, d in zip(*missing.nonzero(), strict=True)]
     assert list(zip(sure["row"], sure["column"], strict=True)) == places
     for line in sure.itertuples():
         assert full[line.column][line.row] == str(line.value)
@@ -153,7 +153,7 @@ def test_each_filled_hole_has_a_line(home, tmp_path) -> None:
 
 
 def test_draws_can_be_stacked(home, tmp_path) -> None:
-    arguments = ("impute", home / "model", home / "holes.csv", "--draws", 3)
+    arguments = ("impute", home / "model", home / "missing.csv", "--draws", 3)
     run(*arguments, "--out", tmp_path / "many.csv")
     stacked = run(*arguments, "--stack", "--uncertainty", tmp_path / "sure.csv").stdout
     (tmp_path / "stack.csv").write_text(stacked)
@@ -191,7 +191,7 @@ def test_noisy_rows_are_cleaned(home, tmp_path) -> None:
     assert (pd.read_csv(tmp_path / "mean.csv")["age"] == noisy["age"]).all()
 
 
-@pytest.mark.parametrize("name", ["holes.csv", "holes.parquet"])
+@pytest.mark.parametrize("name", ["missing.csv", "missing.parquet"])
 def test_pieces_are_answered_as_the_whole(home, tmp_path, in_blocks, name) -> None:
     """Files that are read in blocks give what Python gives for the table at once, to the digit."""
     model, table = MADE.load(home / "model"), read(home / name)
@@ -233,11 +233,11 @@ def test_no_more_than_a_block_is_held(home, tmp_path, in_blocks, monkeypatch) ->
     monkeypatch.setattr("made.io.read.stream", watched)
     monkeypatch.setattr(Writer, "write", writing)
     for arguments in (
-        ["score", home / "model", home / "holes.csv"],
-        ["impute", home / "model", home / "holes.csv"],
-        ["predict", home / "model", home / "holes.csv", "--target", "age"],
-        ["denoise", home / "model", home / "holes.csv"],
-        ["explain", home / "model", home / "holes.csv"],
+        ["score", home / "model", home / "missing.csv"],
+        ["impute", home / "model", home / "missing.csv"],
+        ["predict", home / "model", home / "missing.csv", "--target", "age"],
+        ["denoise", home / "model", home / "missing.csv"],
+        ["explain", home / "model", home / "missing.csv"],
     ):
         events.clear()
         run(*arguments, "--out", tmp_path / "out.csv")
@@ -255,14 +255,14 @@ def files_stream():
 
 def test_whole_numbers_may_be_filled_with_real_ones(home, tmp_path, in_blocks) -> None:
     """A column that looks whole in a file, where the model knows it is not, has one type in all blocks."""
-    table = HOLES.assign(weight=["3" if row > 2 else "" for row in range(300)])
+    table = MISSING.assign(weight=["3" if row > 2 else "" for row in range(300)])
     table.to_csv(tmp_path / "x.csv", index=False)
     run("impute", home / "model", tmp_path / "x.csv", "--out", tmp_path / "full.parquet")
     assert pyarrow.parquet.read_table(tmp_path / "full.parquet")["weight"].type == pa.float64()
 
 
 def test_errors_name_the_row_of_the_file(home, tmp_path, in_blocks) -> None:
-    wrong = HOLES.astype({"weight": object})
+    wrong = MISSING.astype({"weight": object})
     wrong.loc[200, "weight"] = "heavy"
     wrong.to_csv(tmp_path / "wrong.csv", index=False)
     (tmp_path / "out.csv").write_text("before")
@@ -293,7 +293,7 @@ def test_errors_name_the_row_of_the_file(home, tmp_path, in_blocks) -> None:
     ],
 )
 def test_every_error_is_a_sentence_and_a_code(home, arguments, code, said) -> None:
-    names = {"MODEL": str(home / "model"), "DATA": str(home / "holes.csv")}
+    names = {"MODEL": str(home / "model"), "DATA": str(home / "missing.csv")}
     result = CliRunner().invoke(app, [names.get(each, each) for each in arguments])
     assert result.exit_code == code, result.output
     assert said in result.stderr

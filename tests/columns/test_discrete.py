@@ -33,13 +33,13 @@ def test_a_draw_never_leaves_the_categories() -> None:
     assert Categorical(7).draw(units, torch.tensor([0.0])).item() == 0
 
 
-def test_signed_binary_tells_zero_from_a_hole() -> None:
-    """A zero and a hole are one to a network without conditioning weights, unless the zero is coded as -1."""
+def test_signed_binary_tells_zero_from_a_missing_value() -> None:
+    """A zero and a missing value are one to a network without conditioning weights, unless the zero is coded as -1."""
     assert Binary(signed=True).encode(torch.tensor([0.0, 1.0])).squeeze(-1).tolist() == [-1, 1]
     for signed in (False, True):
         network = Network(Columns.binary(2, signed=signed), Connectivities(2, (8,), masks=None), activation="tanh")
-        zero, hole = network(torch.tensor([[0.0, 1.0], [float("nan"), 1.0]]))
-        assert torch.equal(zero, hole) == (not signed)
+        zero, missing = network(torch.tensor([[0.0, 1.0], [float("nan"), 1.0]]))
+        assert torch.equal(zero, missing) == (not signed)
 
 
 def test_standardized_binary_has_mean_0_and_variance_1() -> None:

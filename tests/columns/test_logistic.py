@@ -164,8 +164,8 @@ def test_columns_of_numbers_are_worked_on_together() -> None:
     columns = Columns([Numeric(0, 1), Binary(), Numeric(100, 5), Numeric(10, 3, step=1)])
     rows = torch.tensor([[0.3, 1.0, 97.0, 12.0], [-1.0, 0.0, 110.5, 3.0]], dtype=torch.float64)
     assert str(columns) == "Columns(3 x Numeric, 1 x Binary(signed=False))"
-    values, hole = columns.check(rows)
-    assert hole is None
+    values, missing = columns.check(rows)
+    assert missing is None
     assert torch.allclose(columns.outer(values), rows)
     units = torch.randn(2, columns.outputs, dtype=torch.float64)
     alone, start = [], 0

@@ -56,9 +56,9 @@ def test_rows_have_a_likelihood_and_samples_are_counts(model, table) -> None:
 
 
 def test_missing_values_are_imputed(model, table) -> None:
-    holes = table.assign(visits=table["visits"].astype(float).where(table.index % 5 > 0))
+    missing = table.assign(visits=table["visits"].astype(float).where(table.index % 5 > 0))
     for strategy in ("mode", "mean", "sample"):
-        filled = model.impute(holes, strategy=strategy)["visits"]
+        filled = model.impute(missing, strategy=strategy)["visits"]
         assert (filled >= 0).all()
         assert (filled[table.index % 5 > 0] == table["visits"][table.index % 5 > 0]).all()
 

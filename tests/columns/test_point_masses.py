@@ -131,10 +131,10 @@ def test_columns_with_points_are_worked_on_together() -> None:
     other = PointMasses(Numeric(0.3, 2.0, curve=1, low=0), (0.0, 1.5))
     columns = Columns([REAL, Binary(), other, STEPS, HOLED])
     rows = torch.tensor([[0.0, 1, 1.5, 7, INF], [25, 0, 0, 3, 1], [3, 1, 2.5, 0, math.nan]], dtype=torch.float64)
-    values, hole = columns.check(rows)
-    assert hole.nonzero().tolist() == [[2, 4]]
+    values, missing = columns.check(rows)
+    assert missing.nonzero().tolist() == [[2, 4]]
     back = columns.outer(values)
-    assert torch.allclose(back.masked_fill(hole, 0), rows.masked_fill(hole, 0))
+    assert torch.allclose(back.masked_fill(missing, 0), rows.masked_fill(missing, 0))
     units = torch.randn(3, columns.outputs, dtype=torch.float64)
     alone, coded, start = [], [], 0
     for column, kind in enumerate(columns):

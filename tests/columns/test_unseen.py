@@ -131,9 +131,9 @@ def test_a_value_that_training_never_saw_is_unlikely(model, column, value) -> No
 def test_every_question_takes_such_a_row(model, column, value) -> None:
     rows = counts()[:3].astype({column: object})
     rows.loc[1, column] = value
-    hole = rows.copy()
-    hole.loc[1, "spent" if column != "spent" else "visits"] = None
-    filled = model.impute(hole)
+    missing = rows.copy()
+    missing.loc[1, "spent" if column != "spent" else "visits"] = None
+    filled = model.impute(missing)
     assert filled[column][1] == value
     assert not filled.isna().to_numpy().any()
     assert np.isfinite(model.predict_proba(rows, target="visits")).all()

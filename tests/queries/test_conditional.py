@@ -78,7 +78,7 @@ def test_summaries_are_those_of_the_density(family) -> None:
     network = model(strength=0.05, **family)
     rows = ROWS if family["masks"] is None else ROWS[:1]
     column = 2
-    if family["masks"] is not None:  # natural ordering: what comes after is a hole
+    if family["masks"] is not None:  # natural ordering: what comes after is missing
         rows = rows.clone()
         rows[:, 3] = NAN
     prediction = predict(Ensemble(network, 4 if family["masks"] is None else None), rows, column)

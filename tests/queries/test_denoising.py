@@ -20,7 +20,7 @@ ERROR = np.array([0.1, 0.3, 0.0, 0.2, 0.5])
 
 
 def channel(noisy: np.ndarray, states: np.ndarray, error: np.ndarray = ERROR, sizes=SIZES) -> np.ndarray:
-    """q(y | x) of every x, entry by entry, as the formula has it; a hole says nothing."""
+    """q(y | x) of every x, entry by entry, as the formula has it; a missing value says nothing."""
     answer = np.ones(len(states))
     for d, y in enumerate(noisy):
         if not np.isnan(y):

@@ -1,4 +1,4 @@
-"""Rows with holes train a model, and do it better than what people do instead."""
+"""Rows with missing values train a model, and do it better than what people do instead."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def people(rows: int, random: np.random.Generator) -> tuple[pd.DataFrame, float]
     return frame, float(entropy)
 
 
-def test_holes_are_better_than_rows_dropped_and_than_holes_filled() -> None:
+def test_missing_values_are_better_than_rows_dropped_and_than_filled_ones() -> None:
     """30 % of all entries are missing at random; judged by whole rows that no model has seen."""
     random = np.random.default_rng(0)
     train, entropy = people(600, random)
     test, _ = people(500, random)
-    holed = train.mask(random.random(train.shape) < 0.3)
-    common = {name: holed[name].mode()[0] for name in holed if name != "income"} | {"income": holed["income"].median()}
-    ways = {"holes": holed, "dropped": holed.dropna(), "filled": holed.fillna(common)}
+    missing = train.mask(random.random(train.shape) < 0.3)
+    common = {name: missing[name].mode()[0] for name in missing if name != "income"} | {
+        "income": missing["income"].median()
+    }
+    ways = {"missing": missing, "dropped": missing.dropna(), "filled": missing.fillna(common)}
     assert 20 < len(ways["dropped"]) < 80
     nll = {}
     for way, rows in ways.items():
@@ -42,13 +44,13 @@ def test_holes_are_better_than_rows_dropped_and_than_holes_filled() -> None:
             rows
         )
         nll[way] = -model.score(test)
-    assert nll["holes"] < nll["dropped"] - 0.3, nll
-    assert nll["holes"] < nll["filled"] - 0.3, nll
-    assert entropy - 0.2 < nll["holes"] < entropy + 1, (nll, entropy)
+    assert nll["missing"] < nll["dropped"] - 0.3, nll
+    assert nll["missing"] < nll["filled"] - 0.3, nll
+    assert entropy - 0.2 < nll["missing"] < entropy + 1, (nll, entropy)
 
 
-def test_a_hole_says_nothing() -> None:
-    """The likelihood of a row with a hole is that of the rest: it does not fall because something is missing."""
+def test_a_missing_value_says_nothing() -> None:
+    """The likelihood of a row with a missing value is that of the rest: it does not fall."""
     train, _ = people(400, np.random.default_rng(0))
     small = {"hidden_sizes": (32,), "max_epochs": 10}
     model = MADE(**(PLAIN | small), learning_rate=0.002, random_state=0, evaluation_masks=4).fit(train)

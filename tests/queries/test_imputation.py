@@ -1,4 +1,4 @@
-"""Holes filled, and how sure each is: what the likelihood says of every value that could stand there."""
+"""Missing values filled, and how sure each is: what the likelihood says of every value that could stand there."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TABLE = pd.DataFrame(
         "count": (KIND == "c") * 30 + RANDOM.poisson(40, 400),
     }
 )
-HOLES = TABLE.astype({"flag": object}).mask(np.random.default_rng(1).random(TABLE.shape) < 0.2)
-HOLES.loc[7] = None  # nothing is known
+MISSING = TABLE.astype({"flag": object}).mask(np.random.default_rng(1).random(TABLE.shape) < 0.2)
+MISSING.loc[7] = None  # nothing is known
 
 
 @pytest.fixture(scope="module")
@@ -31,24 +31,24 @@ def model() -> MADE:
 
 @pytest.mark.parametrize("strategy", ["sample", "mode", "mean"])
 def test_each_filled_entry_says_how_sure_it_is(model, strategy) -> None:
-    filled, sure = model.impute(HOLES, strategy=strategy, return_uncertainty=True)
-    assert filled.equals(model.impute(HOLES, strategy=strategy))
-    hole = HOLES.isna().to_numpy()
+    filled, sure = model.impute(MISSING, strategy=strategy, return_uncertainty=True)
+    assert filled.equals(model.impute(MISSING, strategy=strategy))
+    missing = MISSING.isna().to_numpy()
     for d, name in enumerate(["kind", "flag"]):
-        chances = model.predict_proba(HOLES, target=name)
+        chances = model.predict_proba(MISSING, target=name)
         classes = model.classes(name).tolist()
-        for row in range(len(HOLES)):
-            if hole[row, d]:
+        for row in range(len(MISSING)):
+            if missing[row, d]:
                 chance = chances[row, classes.index(filled[name][row])]
                 assert sure.probability[row, d] == pytest.approx(chance, abs=1e-6)
                 assert sure.entropy[row, d] == pytest.approx(-(chances[row] * np.log(chances[row])).sum(), abs=1e-4)
     for d, name in enumerate(["size", "count"], start=2):
-        ends = model.predict_quantiles(HOLES, target=name, quantiles=(0.05, 0.95))
-        assert sure.low[hole[:, d], d] == pytest.approx(ends[hole[:, d], 0], abs=1e-5)
-        assert sure.high[hole[:, d], d] == pytest.approx(ends[hole[:, d], 1], abs=1e-5)
-        assert (sure.standard_deviation[hole[:, d], d] > 0).all()
+        ends = model.predict_quantiles(MISSING, target=name, quantiles=(0.05, 0.95))
+        assert sure.low[missing[:, d], d] == pytest.approx(ends[missing[:, d], 0], abs=1e-5)
+        assert sure.high[missing[:, d], d] == pytest.approx(ends[missing[:, d], 1], abs=1e-5)
+        assert (sure.standard_deviation[missing[:, d], d] > 0).all()
     for each, columns in ((sure.probability, (2, 3)), (sure.low, (0, 1)), (sure.standard_deviation, (0, 1))):
-        assert np.isnan(each[~hole]).all()
+        assert np.isnan(each[~missing]).all()
         assert np.isnan(each[:, columns]).all()
 
 
@@ -60,18 +60,18 @@ def test_nine_in_ten_numbers_are_in_their_intervals(model) -> None:
 
 
 def test_several_draws_have_probabilities_of_their_own(model) -> None:
-    filled, sure = model.impute(HOLES, n_draws=3, return_uncertainty=True)
+    filled, sure = model.impute(MISSING, n_draws=3, return_uncertainty=True)
     assert len(filled) == 3
     assert sure.probability.shape == (3, 400, 4)
     assert sure.entropy.shape == (400, 4)
-    chances = model.predict_proba(HOLES, target="kind")
+    chances = model.predict_proba(MISSING, target="kind")
     for draw, table in enumerate(filled):
-        row = int(np.flatnonzero(HOLES["kind"].isna())[0])
+        row = int(np.flatnonzero(MISSING["kind"].isna())[0])
         chance = chances[row, model.classes("kind").tolist().index(table["kind"][row])]
         assert sure.probability[draw, row, 0] == pytest.approx(chance, abs=1e-6)
 
 
-def test_draws_of_a_single_hole_follow_the_conditional(model) -> None:
+def test_draws_of_a_single_missing_value_follow_the_conditional(model) -> None:
     rows = pd.DataFrame({"kind": [None], "flag": [True], "size": [0.5], "count": [45]}).loc[[0] * 5000]
     row, rows = rows[:1], rows.reset_index(drop=True)
     drawn = model.impute(rows, random_state=1)["kind"]
@@ -87,12 +87,12 @@ def test_draws_of_a_single_hole_follow_the_conditional(model) -> None:
 def test_a_table_in_blocks_is_answered_as_one_at_once(model, monkeypatch) -> None:
     """To the bit, random numbers too: the rows of a stream are those of a table."""
     monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 64)
-    parts = [HOLES[first : first + 64] for first in range(0, 400, 64)]
-    assert np.array_equal(np.concatenate([model.score_samples(part) for part in parts]), model.score_samples(HOLES))
+    parts = [MISSING[first : first + 64] for first in range(0, 400, 64)]
+    assert np.array_equal(np.concatenate([model.score_samples(part) for part in parts]), model.score_samples(MISSING))
     for strategy, draws in (("sample", 1), ("sample", 3), ("mode", 1), ("mean", 1)):
         generators = [torch.Generator().manual_seed(5) for _ in range(2)]
         options = {"strategy": strategy, "n_draws": draws}
-        whole = model.impute(HOLES, random_state=generators[0], **options)
+        whole = model.impute(MISSING, random_state=generators[0], **options)
         pieces = [model.impute(part, random_state=generators[1], **options) for part in parts]
         if draws > 1:
             whole, pieces = pd.concat(whole), [each[draw] for draw in range(draws) for each in pieces]
@@ -101,11 +101,11 @@ def test_a_table_in_blocks_is_answered_as_one_at_once(model, monkeypatch) -> Non
     drawn = [model.sample(64, random_state=generators[0]) for _ in range(3)]
     assert pd.concat(drawn, ignore_index=True).equals(model.sample(192, random_state=generators[1]))
     chances = [model.predict_proba(part, target="kind") for part in parts]
-    assert np.array_equal(np.concatenate(chances), model.predict_proba(HOLES, target="kind"))
+    assert np.array_equal(np.concatenate(chances), model.predict_proba(MISSING, target="kind"))
     # Blocks of another size: the same but for rounding.
-    before = model.score_samples(HOLES)
+    before = model.score_samples(MISSING)
     monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 100)
-    assert model.score_samples(HOLES) == pytest.approx(before, abs=1e-4)
+    assert model.score_samples(MISSING) == pytest.approx(before, abs=1e-4)
 
 
 def test_errors_name_rows_of_the_whole_table(monkeypatch) -> None:

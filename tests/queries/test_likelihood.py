@@ -33,14 +33,14 @@ NAN = float("nan")
 
 
 def split(columns: Columns, roles: tuple[str, ...]) -> tuple[torch.Tensor, np.ndarray, np.ndarray]:
-    """All worlds of the columns, those of holes NaN; and the flags of given columns and of holes."""
+    """All worlds of the columns, those of missing values NaN; and the flags of given and of missing columns."""
     given_columns = np.array([role == "given" for role in roles])
-    hole = np.array([role == "hole" for role in roles])
+    missing = np.array([role == "missing" for role in roles])
     rows = worlds(columns)
-    rows[:, hole] = 0
+    rows[:, missing] = 0
     rows = rows.unique(dim=0)
-    rows[:, hole] = NAN
-    return rows, given_columns, hole
+    rows[:, missing] = NAN
+    return rows, given_columns, missing
 
 
 @given(networks())
@@ -81,26 +81,26 @@ def test_without_masks_the_autoencoder_is_no_distribution() -> None:
 @settings(max_examples=60)
 @given(network=networks("unlimited", kinds=4), data=st.data())
 def test_marginals_and_conditionals_sum_to_one_and_equal_the_oracle(network, data) -> None:
-    """For any split into given, asked and holes; the oracle's ordering is (given, asked, holes)."""
+    """For any split into given, asked and missing columns; the oracle's ordering is (given, asked, missing)."""
     columns = network.columns
-    roles = tuple(data.draw(st.sampled_from(["given", "asked", "hole"])) for _ in columns)
-    rows, given_columns, hole = split(columns, roles)
+    roles = tuple(data.draw(st.sampled_from(["given", "asked", "missing"])) for _ in columns)
+    rows, given_columns, missing = split(columns, roles)
     flags = torch.from_numpy(given_columns)
     answer = log_prob(Ensemble(network, 2), rows, given=flags)
     for row in rows:
         same = (rows[:, flags] == row[flags]).all(dim=1)
         assert answer[same].exp().sum().item() == pytest.approx(1, abs=1e-9)
 
-    # Enumerate p(given, asked, holes) with the oracle, and marginalise and divide by hand.
+    # Enumerate p(given, asked, missing) with the oracle, and marginalise and divide by hand.
     everything = worlds(columns)
-    asked = ~given_columns & ~hole
+    asked = ~given_columns & ~missing
     expected = torch.zeros(len(rows), dtype=torch.float64)
     for number in range(2):
         connectivity = network.connectivities[number]
         if given_columns.any():  # units of degree 0 see what is given, and what is asked for comes last
             connectivity = network.connectivities.draw(number, lowest=0).with_last(asked)
-        factors = Dense(network, connectivity, given_columns, hole).log_factors(everything)
-        # The holes come last: give them any distribution, here a uniform one; the given come first, likewise.
+        factors = Dense(network, connectivity, given_columns, missing).log_factors(everything)
+        # The missing values come last: give them any distribution, here a uniform one; the given come first, likewise.
         joint = factors[:, torch.from_numpy(asked)].sum(1).exp()
         for index, row in enumerate(rows):
             observed = ~row.isnan()
@@ -115,7 +115,7 @@ def test_every_marginal_and_every_conditional_sums_to_one() -> None:
     columns = Columns([Binary(), Categorical(3), Binary(), Categorical(2)])
     family = Connectivities(4, (12, 12), masks=None, residual=True)
     network = randomize(Network(columns, family, direct=True, conditioning=True))
-    for roles in itertools.product(["given", "asked", "hole"], repeat=4):
+    for roles in itertools.product(["given", "asked", "missing"], repeat=4):
         rows, given_columns, _ = split(columns, roles)
         flags = torch.from_numpy(given_columns)
         p = log_prob(Ensemble(network, 3), rows, given=flags).exp()
@@ -156,7 +156,7 @@ def test_answers_do_not_depend_on_the_batch(masks, dtype) -> None:
     assert whole.dtype == dtype
 
 
-def test_holes_last_are_marginalised_by_a_finite_list() -> None:
+def test_missing_values_last_are_marginalised_by_a_finite_list() -> None:
     """A finite list answers what its orderings allow, and then exactly: p(given, asked) / p(given) of the ensemble."""
     family = Connectivities(5, (30,), masks=4, resample="degrees")
     network = randomize(Network(5, family, direct=True, conditioning=True))

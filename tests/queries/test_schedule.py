@@ -28,15 +28,15 @@ COPIES = torch.randint(2, (400, 1), generator=torch.Generator().manual_seed(0)).
 
 @given(networks(masks="unlimited"), st.integers(1, 6), st.data())
 def test_all_worlds_sum_to_one(network, segments, data) -> None:
-    """Whatever is given, and whatever is a hole."""
-    roles = data.draw(st.tuples(*[st.sampled_from(["asked", "given", "hole"]) for _ in network.columns]))
+    """Whatever is given, and whatever is missing."""
+    roles = data.draw(st.tuples(*[st.sampled_from(["asked", "given", "missing"]) for _ in network.columns]))
     given_columns = np.array([role == "given" for role in roles])
-    hole = np.array([role == "hole" for role in roles])
+    missing = np.array([role == "missing" for role in roles])
     rows = worlds(network.columns)
     assert log_prob(Ensemble(network, 2, segments=segments), rows).exp().sum().item() == pytest.approx(1, abs=1e-9)
-    rows[:, hole] = 0
+    rows[:, missing] = 0
     rows = rows.unique(dim=0)
-    rows[:, hole] = NAN
+    rows[:, missing] = NAN
     for asked_last in (True, False):
         log_p = log_prob(Ensemble(network, 2, segments=segments), rows, given=given_columns, asked_last=asked_last)
         for condition in rows[:, given_columns].unique(dim=0) if given_columns.any() else rows[:1, given_columns]:
@@ -64,7 +64,7 @@ def test_one_segment_for_each_column_is_eonade(network) -> None:
 
 @given(networks(masks="unlimited"), st.data())
 def test_passes_that_share_what_they_saw_equal_passes_of_their_own(network, data) -> None:
-    """Rows that differ in what is given and what is a hole, in the orderings of three masks."""
+    """Rows that differ in what is given and what is missing, in the orderings of three masks."""
     generator = torch.Generator().manual_seed(data.draw(st.integers(0, 100)))
     rows = worlds(network.columns)[torch.randint(len(worlds(network.columns)), (20,), generator=generator)]
     role = torch.randint(3, rows.shape, generator=generator)
@@ -157,11 +157,11 @@ def test_whole_rows_are_asked_in_one_pass_and_others_in_segments() -> None:
     rows = worlds(network.columns)
     assert torch.equal(log_prob(Ensemble(network, 3, segments=4), rows), log_prob(Ensemble(plain, 3), rows))
     assert log_prob(Ensemble(network, 3, segments=4), rows).exp().sum().item() == pytest.approx(1, abs=1e-9)
-    holes = rows.clone()
-    holes[::2, 1] = NAN
-    answer = log_prob(Ensemble(network, 3, segments=4), holes)
+    missing = rows.clone()
+    missing[::2, 1] = NAN
+    answer = log_prob(Ensemble(network, 3, segments=4), missing)
     assert torch.allclose(answer[1::2], log_prob(Ensemble(plain, 3), rows[1::2]), rtol=0, atol=1e-9)
-    assert torch.allclose(answer[::2], log_prob(Ensemble(plain, 3, segments=4), holes[::2]), rtol=0, atol=1e-9)
+    assert torch.allclose(answer[::2], log_prob(Ensemble(plain, 3, segments=4), missing[::2]), rtol=0, atol=1e-9)
     given_ = log_prob(Ensemble(network, 3, segments=4), rows, given=[0])
     assert torch.allclose(given_, log_prob(Ensemble(plain, 3, segments=4), rows, given=[0]), rtol=0, atol=1e-9)
 
@@ -232,7 +232,7 @@ def test_what_only_whole_rows_teach_is_one_ordering() -> None:
 
 
 def test_after_each_epoch_whole_rows_are_judged_as_at_the_end() -> None:
-    """By the exact NLL, but for rows with holes, of which there is an estimate."""
+    """By the exact NLL, but for rows with missing values, of which there is an estimate."""
     rows = COPIES[:, :4].clone()
     network = _for_whole_rows(4, 16, masks=2)
     config = TrainingConfig(max_epochs=3, segments=4, whole_rows=0.5, evaluation_masks=2)

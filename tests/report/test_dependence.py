@@ -27,8 +27,8 @@ def test_dependence_of_independent_columns_is_nearly_nothing() -> None:
 
 def test_dependence_leaves_out_what_is_not_observed_and_knows_when_it_has_no_meaning() -> None:
     rows = np.repeat([[0, 0, 0], [1, 1, 0]], 50, axis=0)
-    hole = np.array([[-1, 1, 0], [0, -1, 0]] * 30)
-    found = dependence.cramers_v(np.concatenate([rows, hole]))
+    missing = np.array([[-1, 1, 0], [0, -1, 0]] * 30)
+    found = dependence.cramers_v(np.concatenate([rows, missing]))
     assert found[0, 1] == pytest.approx(1)
     assert np.isnan(found[0, 2])
     assert np.isnan(found[2, 2])

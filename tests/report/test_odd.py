@@ -23,8 +23,8 @@ def test_the_oddest_rows_are_the_least_likely_and_their_reasons_are_above_what_i
             assert reason.usual == pytest.approx(np.nanmedian(surprise[:, d]), abs=1e-4)
             one = table.slice(odd.row, 1)
             if reason.probability is None:
-                hole = with_missing(one, np.arange(5)[None] == d)
-                expected = model.impute(hole, strategy="mode")[reason.column][0].as_py()
+                missing = with_missing(one, np.arange(5)[None] == d)
+                expected = model.impute(missing, strategy="mode")[reason.column][0].as_py()
                 assert reason.likeliest == pytest.approx(expected, rel=1e-4)
             else:
                 probabilities = model.predict_proba(one, target=reason.column)[0]

@@ -261,14 +261,14 @@ def test_commands_take_the_year_9999(tmp_path, suffix) -> None:
     kinds = {"kind": pa.array(list("ab") * 20), "day": pa.array(FAR, pa.date32())}
     kinds |= {"time": pa.array(MOMENTS, pa.timestamp("ms")), "zone": pa.array(MOMENTS, pa.timestamp("us", "UTC"))}
     table = pa.table(kinds)
-    hole = table.set_column(1, "day", pa.array([None] * 20 + FAR[20:], pa.date32()))
-    data, holes, model = (tmp_path / f"{name}" for name in (f"rows.{suffix}", f"holes.{suffix}", "model"))
+    incomplete = table.set_column(1, "day", pa.array([None] * 20 + FAR[20:], pa.date32()))
+    data, missing, model = (tmp_path / f"{name}" for name in (f"rows.{suffix}", f"missing.{suffix}", "model"))
     write(table, data)
-    write(hole, holes)
+    write(incomplete, missing)
     run("fit", data, "--out", model, "--hidden-sizes", "4", "--max-epochs", 1, "--quiet")
     for command in ("score", "impute", "denoise", "explain"):
         out = tmp_path / f"{command}.{suffix}"
-        run(command, model, holes, "--out", out, "--quiet")
+        run(command, model, missing, "--out", out, "--quiet")
         assert read(out).num_rows == 40
     filled = read(tmp_path / f"impute.{suffix}")
     assert filled.schema.equals(read(data).schema)
@@ -277,7 +277,7 @@ def test_commands_take_the_year_9999(tmp_path, suffix) -> None:
     run("sample", model, "-n", 20, "--out", tmp_path / f"new.{suffix}", "--quiet")
     drawn = read(tmp_path / f"new.{suffix}")
     assert drawn.schema.equals(read(data).schema) or suffix == "csv"  # whose fractions are nanoseconds where they fit
-    run("predict", model, holes, "--target", "day", "--out", tmp_path / "days.csv", "--quiet")
+    run("predict", model, missing, "--target", "day", "--out", tmp_path / "days.csv", "--quiet")
     assert "9999-12-31" in run("ask", model, "day >= 9999-12-31 | kind = a").stdout
     run("report", model, data, "--out", tmp_path / "page.html", "--quiet")
 

@@ -216,7 +216,7 @@ def test_constants_have_probability_one() -> None:
 
 
 def test_what_is_missing_is_a_value_if_asked() -> None:
-    """Incomes that are kept back by some: the model learns by whom, and samples have holes as often."""
+    """Incomes that are kept back by some: the model learns by whom, and samples have missing values as often."""
     random = np.random.default_rng(0)
     asked = random.choice(["in person", "by letter", "by phone"], 900)
     income = np.rint(amounts(900))
@@ -234,7 +234,7 @@ def test_what_is_missing_is_a_value_if_asked() -> None:
         assert np.exp(model.score_samples(row, given=["asked", "job"]))[0] == pytest.approx(expected, abs=0.12)
         assert model.sample(300, given={"asked": way})["income"].isna().mean() == pytest.approx(expected, abs=0.12)
     assert model.predict_proba(frame, target="job").mean(axis=0)[2] == pytest.approx(0.2, abs=0.05)
-    # a hole is a value: nothing is filled, and it may be given
+    # a missing value is a value: nothing is filled, and it may be given
     assert model.impute(frame)["income"].isna().equals(frame["income"].isna())
     assert model.sample(5, given={"income": None})["income"].isna().all()
     assert model.sample(5, given={"job": None})["job"].isna().all()

@@ -195,8 +195,8 @@ def test_codes() -> None:
     codes = schema.encode(Table.of(pa.table(FRAME)))
     np.testing.assert_array_equal(codes, [[1.5, 30, 1, 0, 0], [9.25, 10, 0, 2, 1], [4, 90, 1, 1, 0]])
     assert codes.dtype == np.float64
-    holes = {name: [None, values[1], None] for name, values in FRAME.items()}
-    for frame in (pa.table(holes), pl.DataFrame(holes), pd.DataFrame(holes)):
+    missing = {name: [None, values[1], None] for name, values in FRAME.items()}
+    for frame in (pa.table(missing), pl.DataFrame(missing), pd.DataFrame(missing)):
         np.testing.assert_array_equal(schema.encode(Table.of(frame))[1], codes[1])
         assert np.isnan(schema.encode(Table.of(frame))[[0, 2]]).all()
     # a column that is ignored may hold anything
@@ -218,11 +218,11 @@ def test_decoding_undoes_encoding(make) -> None:
     turned = {name: FRAME[name] for name in ("t", "n", "u", "b", "i")}
     np.testing.assert_array_equal(schema.encode(Table.of(make(turned))), codes)
     assert schema.decode(codes, Table.of(make(turned))).equals(make(turned))
-    holes = {name: [values[0], None, None] for name, values in turned.items()}
-    filled = schema.fill(Table.of(make(holes)), codes)
+    missing = {name: [values[0], None, None] for name, values in turned.items()}
+    filled = schema.fill(Table.of(make(missing)), codes)
     assert Table.of(filled).columns[0].tolist() == FRAME["t"]
     np.testing.assert_array_equal(schema.encode(Table.of(filled)), codes)
-    # what is not known stays a hole
+    # what is not known stays missing
     assert np.isnan(schema.encode(Table.of(schema.decode(codes * NAN, table)))).all()
     assert np.isnan(schema.encode(Table.of(schema.decode(codes * NAN)))).all()
 
@@ -424,7 +424,7 @@ def test_real_tables_come_back(name) -> None:
         assert [field.kind for field in Schema.infer(table).fields] == [field.kind for field in schema.fields]
         np.testing.assert_array_equal(schema.encode(table), codes)
         np.testing.assert_array_equal(schema.encode(Table.of(schema.decode(codes, table))), codes)
-        # a table whose holes are filled with nothing is as it was
+        # a table whose missing values are filled with nothing is as it was
         np.testing.assert_array_equal(schema.encode(Table.of(schema.fill(table, codes))), codes)
         middle = schema.columns.outer(torch.zeros(1, codes.shape[1], dtype=torch.float64)).numpy()
         full = schema.fill(table, np.where(np.isnan(codes), middle, codes))

@@ -31,7 +31,7 @@ ROWS = 60
 FLAGS = [row % 2 == 0 for row in range(ROWS)]
 
 
-def values_of(name: str, holes: bool) -> list:
+def values_of(name: str, missing: bool) -> list:
     """Plain values of a type, every seventh of which may be missing."""
     random = np.random.default_rng(0)
     if name in WHOLE:
@@ -46,7 +46,7 @@ def values_of(name: str, holes: bool) -> list:
         start = datetime.datetime(2020, 1, 1)
         values = [start + datetime.timedelta(seconds=each) for each in random.integers(0, 90_000_000, ROWS).tolist()]
         values = [each.date() for each in values] if name == "date" else values
-    return [None if holes and row % 7 == 3 else each for row, each in enumerate(values)]
+    return [None if missing and row % 7 == 3 else each for row, each in enumerate(values)]
 
 
 def arrow_of(name: str, values: list) -> pa.Array:
@@ -58,9 +58,9 @@ def arrow_of(name: str, values: list) -> pa.Array:
     return pa.array(values, pa.timestamp(kind.unit)).cast(kind) if name in TIMES else pa.array(values, kind)
 
 
-def tables_of(name: str, holes: bool) -> dict[str, object]:
+def tables_of(name: str, missing: bool) -> dict[str, object]:
     """The same column in every container that has this type."""
-    values = values_of(name, holes)
+    values = values_of(name, missing)
     arrow = arrow_of(name, values)
     tables: dict[str, object] = {"pyarrow": pa.table({"c": arrow, "k": FLAGS})}
     pandas: dict[str, pd.Series] = {}
@@ -73,14 +73,14 @@ def tables_of(name: str, holes: bool) -> dict[str, object]:
     if name in (*WHOLE, "float32", "float64", "bool"):
         nullable = name.replace("u", "U").replace("int", "Int").replace("f", "F") if name != "bool" else "boolean"
         pandas["nullable"] = pd.Series(values, dtype=nullable)
-    if name in REAL or (not holes and name in (*WHOLE, "bool")):
+    if name in REAL or (not missing and name in (*WHOLE, "bool")):
         arrays["numpy"] = np.array([np.nan if each is None else each for each in values], dtype=name)
         pandas["numpy"] = pd.Series(arrays["numpy"])
     if name == "string":
         pandas["str"], pandas["object"] = pd.Series(values, dtype="str"), pd.Series(values, dtype=object)
         arrays["objects"] = np.array(values, dtype=object)
         tables["large"] = pa.table({"c": pa.array(values, pa.large_string()), "k": FLAGS})
-        if not holes:
+        if not missing:
             arrays["text"] = np.array(values)
     if name == "date":
         pandas["object"], arrays["numpy"] = pd.Series(values, dtype=object), np.array(values, dtype="M8[D]")
@@ -113,10 +113,10 @@ def small(rows: object, **parameters) -> MADE:
     return MADE(hidden_sizes=(4,), max_epochs=0, evaluation_masks=1, random_state=0, **parameters).fit(rows)
 
 
-@pytest.mark.parametrize("holes", [False, True], ids=["full", "holes"])
+@pytest.mark.parametrize("missing", [False, True], ids=["full", "missing"])
 @pytest.mark.parametrize("name", TYPES)
-def test_rows_come_back_in_the_types_of_the_training_table(name, holes) -> None:
-    for container, rows in tables_of(name, holes).items():
+def test_rows_come_back_in_the_types_of_the_training_table(name, missing) -> None:
+    for container, rows in tables_of(name, missing).items():
         model = small(rows)
         few = rows.slice(0, 9) if isinstance(rows, pa.Table) else rows[:9]
         for given_back in (model.sample(3), model.sample(200, temperature=3.0), model.impute(rows), model.denoise(few)):
@@ -127,7 +127,7 @@ def test_rows_come_back_in_the_types_of_the_training_table(name, holes) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_a_model_that_is_loaded_knows_the_types(name, tmp_path) -> None:
     """Its template is gone; the folder has the types, but not in which of a library's ways they were stored."""
-    tables = tables_of(name, holes=False)
+    tables = tables_of(name, missing=False)
     small(tables["pyarrow"]).save(tmp_path / "model")
     drawn = MADE.load(tmp_path / "model").sample(5)
     kinds = types_of(tables["pyarrow"])
@@ -171,11 +171,11 @@ def test_large_integers_are_kept_to_the_digit(large) -> None:
         clean = model.denoise(rows, error=0.0)
         assert (clean == rows).all()
         assert clean.dtype == rows.dtype
-    holes = [*numbers[:-1], None]
+    missing = [*numbers[:-1], None]
     for frame in (
-        pa.table({"c": holes, "k": FLAGS[:40]}),
-        pl.DataFrame({"c": holes, "k": FLAGS[:40]}),
-        pd.DataFrame({"c": pd.array(holes, dtype="Int64"), "k": FLAGS[:40]}),
+        pa.table({"c": missing, "k": FLAGS[:40]}),
+        pl.DataFrame({"c": missing, "k": FLAGS[:40]}),
+        pd.DataFrame({"c": pd.array(missing, dtype="Int64"), "k": FLAGS[:40]}),
     ):
         model = small(frame)
         filled = model.impute(frame)

@@ -21,28 +21,28 @@ from made.tables.table import Table
 
 NAN = float("nan")
 FULL = {"age": [30, 10, 90, 70], "tall": [0.5, 1.5, 2.5, 3.5], "in": [True, False, True, False], "home": list("xyzx")}
-HOLES = {name: [values[0], None, *values[2:]] for name, values in FULL.items()}
+MISSING = {name: [values[0], None, *values[2:]] for name, values in FULL.items()}
 NUMBERS = np.array([[1.0, 2.0], [3.0, NAN], [NAN, 4.0]])
 FILLED = np.array([[1.0, 2.0], [3.0, 7.0], [8.0, 4.0]])
 
 
 def pandas_as(types: dict[str, object]) -> list[pd.DataFrame]:
-    """With holes and without, both of the same types, and with an index that repeats itself."""
+    """With missing values and without, both of the same types, and with an index that repeats itself."""
     full = pd.DataFrame(FULL, index=[5, 5, 7, 8]).astype(types)
-    holes = full.copy()
+    missing = full.copy()
     for name in types:
-        holes[name] = holes[name].where([True, False, True, True])
+        missing[name] = missing[name].where([True, False, True, True])
         if name == "home" and types[name] is object:
-            holes.iloc[1, holes.columns.get_loc(name)] = None
-    assert (holes.dtypes == full.dtypes).all()
-    return [holes[list(types)], full[list(types)]]
+            missing.iloc[1, missing.columns.get_loc(name)] = None
+    assert (missing.dtypes == full.dtypes).all()
+    return [missing[list(types)], full[list(types)]]
 
 
 DAYS = [datetime.date(2024, 3, 1), datetime.date(1969, 12, 31), datetime.date(2000, 2, 29), datetime.date(1850, 1, 1)]
 TIMES = [datetime.datetime(2024, 3, 1, 12, 30, 15, number) for number in (0, 123_456, 999_999, 1)]
 WHEN = [
-    {"day": [DAYS[0], hole and DAYS[1], *DAYS[2:]], "time": [TIMES[0], hole and TIMES[1], *TIMES[2:]]}
-    for hole in (None, True)
+    {"day": [DAYS[0], missing and DAYS[1], *DAYS[2:]], "time": [TIMES[0], missing and TIMES[1], *TIMES[2:]]}
+    for missing in (None, True)
 ]
 ZONE = pl.Datetime("ms", "Europe/Paris")
 DATES = {
@@ -75,20 +75,21 @@ PAIRS = {
     "pandas object": pandas_as(dict.fromkeys(FULL, object)),
     "pandas category": pandas_as({"home": pd.CategoricalDtype(list("zyxw"), ordered=True), "age": "category"}),
     "pandas str": pandas_as({"home": "str"}),
-    "polars": [pl.DataFrame(HOLES), pl.DataFrame(FULL)],
+    "polars": [pl.DataFrame(MISSING), pl.DataFrame(FULL)],
     "polars categories": [
         pl.DataFrame(data).with_columns(
             pl.col("home").cast(pl.Categorical), e=pl.col("home").cast(pl.Enum(list("zyx")))
         )
-        for data in (HOLES, FULL)
+        for data in (MISSING, FULL)
     ],
     "polars small": [
         pl.DataFrame(data).with_columns(pl.col("age").cast(pl.UInt8), pl.col("tall").cast(pl.Float32))
-        for data in (HOLES, FULL)
+        for data in (MISSING, FULL)
     ],
-    "pyarrow": [pa.table(data) for data in (HOLES, FULL)],
+    "pyarrow": [pa.table(data) for data in (MISSING, FULL)],
     "pyarrow categories": [
-        pa.table({name: pa.array(data[name]).dictionary_encode() for name in ("age", "home")}) for data in (HOLES, FULL)
+        pa.table({name: pa.array(data[name]).dictionary_encode() for name in ("age", "home")})
+        for data in (MISSING, FULL)
     ],
     "pyarrow others": [
         pa.table(
@@ -98,7 +99,7 @@ PAIRS = {
                 "age": pa.array(data["age"], pa.uint8()),
             }
         )
-        for data in (HOLES, FULL)
+        for data in (MISSING, FULL)
     ],
     **DATES,
     "numpy float64": [NUMBERS, FILLED],
@@ -135,12 +136,12 @@ def same(left: object, right: object) -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_holes_are_filled_and_all_else_is_as_it_was(name) -> None:
-    holes, full = (Table.of(X) for X in PAIRS[name])
-    before = [column.copy() for column in holes.columns]
-    same(fill_missing(holes, full.columns, full.dtypes), PAIRS[name][1])
+def test_missing_values_are_filled_and_all_else_is_as_it_was(name) -> None:
+    missing, full = (Table.of(X) for X in PAIRS[name])
+    before = [column.copy() for column in missing.columns]
+    same(fill_missing(missing, full.columns, full.dtypes), PAIRS[name][1])
     same(fill_missing(full, full.columns, full.dtypes), PAIRS[name][1])
-    for one, other in zip(before, holes.columns, strict=True):
+    for one, other in zip(before, missing.columns, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -184,12 +185,12 @@ def test_arrays_are_put_together_as_numbers_or_as_objects() -> None:
 
 
 def test_what_is_taken_apart() -> None:
-    for name, (holes, _) in PAIRS.items():
-        table = Table.of(holes)
+    for name, (missing, _) in PAIRS.items():
+        table = Table.of(missing)
         assert table.rows == len(table.columns[0])
         assert not {column.dtype for column in table.columns} - {np.dtype(np.float64), np.dtype(object)}
         assert (table.names is None) == (not name.startswith(("pandas", "polars", "pyarrow")))
-    table = Table.of(pa.table(HOLES))
+    table = Table.of(pa.table(MISSING))
     assert table.names == list(FULL)
     assert table.dtypes == ["int", "float", "bool", "text"]
     np.testing.assert_array_equal(table.columns[2], [1, NAN, 1, 0])
@@ -202,18 +203,18 @@ def test_what_is_taken_apart() -> None:
     assert Table.of(table) is table
 
 
-def test_a_null_of_a_dictionary_is_a_hole() -> None:
+def test_a_null_of_a_dictionary_is_a_missing_value() -> None:
     """pyarrow's own conversion to numpy puts another category in its place."""
     table = Table.of(pa.table({"a": pa.array(["a", None, "b"]).dictionary_encode()}))
     assert table.columns[0].tolist() == ["a", None, "b"]
 
 
-@pytest.mark.parametrize("hole", [None, NAN, np.float64("nan"), pd.NA, pd.NaT, "", Decimal("nan")], ids=repr)
-def test_what_means_not_observed(hole) -> None:
+@pytest.mark.parametrize("missing", [None, NAN, np.float64("nan"), pd.NA, pd.NaT, "", Decimal("nan")], ids=repr)
+def test_what_means_not_observed(missing) -> None:
     for others in (["a", "b"], [1, 2], [True, False]):
-        if isinstance(hole, Decimal) and others[0] == "a":
+        if isinstance(missing, Decimal) and others[0] == "a":
             continue
-        column = np.array([[others[0]], [hole], [others[1]]], dtype=object)
+        column = np.array([[others[0]], [missing], [others[1]]], dtype=object)
         for X in (column, pd.DataFrame({"a": column[:, 0]}, dtype=object)):
             table = Table.of(X)
             assert table.dtypes == [{str: "text", int: "int", bool: "bool"}[type(others[0])]]

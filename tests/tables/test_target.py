@@ -57,12 +57,12 @@ def test_rows_may_have_the_target_or_not(model) -> None:
 
 
 def test_what_comes_back_has_the_columns_that_went_in(model) -> None:
-    holes = X.copy()
-    holes[::3, 0] = np.nan
-    assert model.transform(holes).shape == (300, 2)
+    missing = X.copy()
+    missing[::3, 0] = np.nan
+    assert model.transform(missing).shape == (300, 2)
     assert model.surprise(X).shape == (300, 2)
     assert model.denoise(X[:5]).shape == (5, 2)
-    filled, sure = model.impute(holes, return_uncertainty=True)
+    filled, sure = model.impute(missing, return_uncertainty=True)
     assert filled.shape == sure.low.shape == (300, 2)
     assert model.sample(4).shape == (4, 3)  # new rows have a target, too
 
