@@ -29,6 +29,7 @@ from made.columns.group import Columns
 from made.network.buffers import Buffers
 from made.network.connectivity import Connectivities, Connectivity
 from made.network.layout import Layout, SortedLayout
+from made.network.threads import Threads
 from made.network.weights import matrix_layers, weight_shapes
 
 __all__ = ["ACTIVATIONS", "Network"]
@@ -115,6 +116,7 @@ class Network(nn.Module):
         self.depth = len(connectivities.hidden_sizes)
         self.direct = direct and self.depth > 0
         self.workspace = Buffers()
+        self.threads = Threads()
         self._layouts: dict[object, Layout] = {}
 
         self.matrices = matrix_layers(self.depth, direct=direct, conditioning=conditioning)

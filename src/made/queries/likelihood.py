@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -288,7 +289,7 @@ def _log_means(
             layout = network.layout(connectivity, rows=len(evidence))
             here = None if flags is None else layout.arrange(torch.from_numpy(flags).to(values.device))
             for rows, batch in evidence.split(batch_size):
-                factors = _factors(network, layout, batch)
+                factors = network.threads.run(len(batch), partial(_factors, network, layout, batch))
                 for total, part in zip(sums, parts, strict=True):
                     chosen = factors if part is None else factors * layout.arrange(part[rows])
                     chosen = chosen if here is None else chosen.masked_fill(~here, 0)

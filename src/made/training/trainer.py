@@ -34,6 +34,7 @@ from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.objective import Objective
 from made.training.state import FINALISTS, Epoch, State
+from made.training.threads import update_threads
 
 __all__ = ["Trainer", "train"]
 
@@ -136,10 +137,13 @@ class Trainer:
             The epochs.
         """
         self.network.train()
+        rows, size = len(self.data), self.config.batch_size
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
         with single_thread(self.small), _signals(keep is not None) as stop:
+            threads = update_threads(self.objective, list(self.parameters.values()), self.data[:size])
             while not self.finished:
-                self._update()
+                with threads.timed(min(size, rows - self.state.update % self.updates_per_epoch * size)):
+                    self._update()
                 if self.state.update % self.updates_per_epoch == 0:
                     self.state.seconds = time.perf_counter() - begin
                     report(self._end_of_epoch())
