@@ -56,7 +56,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         dropout, input_dropout: dropout probability of hidden and of input units.
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
-        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, whole_rows: see
+        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, whole_rows,
+            incomplete_rows: see
             :class:`made.training.config.TrainingConfig`.
         weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
@@ -131,6 +132,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         questions: float = 0.5,
         segments: int | Literal["auto"] = "auto",
         whole_rows: float = 0.0,
+        incomplete_rows: float = 0.0,
         validation_masks: int = 4,
         evaluation_masks: int = 16,
         columns: Kinds = "auto",

@@ -185,6 +185,9 @@ TRAINING = {
     "whole_rows": Parameter(
         "float", "Share of an any-order model's updates for the likelihood of whole rows in one pass.", bounds=SHARE
     ),
+    "incomplete_rows": Parameter(
+        "float", "Share of the rows in those updates of which random entries are hidden.", bounds=SHARE
+    ),
     "validation_masks": Parameter("int", "Most masks to average after each epoch.", bounds=COUNT),
     "evaluation_masks": Parameter("int", "Masks that a query averages if masks are unlimited.", bounds=COUNT),
 }
@@ -296,6 +299,7 @@ LATER: dict[str, Any] = {
     "bias": "zero",
     "segments": 1,
     "whole_rows": 0.0,
+    "incomplete_rows": 0.0,
     "max_seconds": None,
     "missing": "unobserved",
     "unseen": "error",

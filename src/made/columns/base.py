@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from made.columns.bins import Bars, Histogram, bars, histogram
+from made.columns.form import Form, Target
 from made.errors import QuestionError
 
 __all__ = ["MISSING", "Bound", "Column"]
@@ -116,6 +117,15 @@ class Column(ABC):
     @abstractmethod
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         """The log-likelihood of values. Shapes: (..., outputs), (...) to (...)."""
+
+    @property
+    def form(self) -> Form | None:
+        """The common form of the likelihood, for speed; ``None`` (the default): ``log_prob`` is called."""
+        return None
+
+    def target(self, values: Tensor) -> Target:
+        """What values ask of the output units, for a kind that has a :attr:`form`. Shapes: (rows) to (rows)."""
+        raise NotImplementedError(f"{type(self).__name__} has no 'form'.")
 
     @abstractmethod
     def mode(self, units: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from made.columns.base import Column
+from made.columns.form import Form, Target
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
@@ -125,6 +126,14 @@ class Binary(Column):
         learned = F.binary_cross_entropy_with_logits(logit, values * listed, reduction="none").neg_()
         return self.unseen.combine(learned, listed, values)
 
+    form = Form(1)
+
+    def target(self, values: Tensor) -> Target:
+        if self.unseen is None:
+            return Target(values, torch.zeros_like(values), torch.full_like(values, -math.inf))
+        listed = self._listed(values)
+        return self.unseen.target(values * listed, listed, values)
+
     def _listed(self, values: Tensor) -> Tensor:
         return values * (values - 1) == 0
 
@@ -218,6 +227,16 @@ class Categorical(Column):
 
     def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
         return self._log_shares(units).gather(-1, values.long().unsqueeze(-1)).squeeze(-1)
+
+    @property
+    def form(self) -> Form | None:
+        return Form(self.k) if self.k > 1 else None
+
+    def target(self, values: Tensor) -> Target:
+        floor = torch.full_like(values, -math.inf)
+        if self.reserved:
+            floor[values == self.k - 1] = math.log(self.reserved)
+        return Target(values, torch.full_like(values, math.log1p(-self.reserved)), floor)
 
     def independent(self, values: Tensor) -> Tensor:
         counts = values.long().bincount(minlength=self.k).to(values.dtype) + 1  # one of each added

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from made.columns.base import Column
 from made.columns.discrete import Binary
+from made.columns.fused import Likelihood, Targets
 from made.errors import DataError
 
 __all__ = ["Columns", "Rows"]
@@ -166,16 +167,27 @@ class Columns(Sequence[Column]):
             units[:, inputs.to(values.device)] = of_kind.flatten(1)
         return units
 
-    def log_prob(self, units: Tensor, values: Tensor) -> Tensor:
+    @cached_property
+    def _joint(self) -> Likelihood | None:
+        """The joint evaluation of different kinds; one kind evaluates all of its columns by itself."""
+        return None if self.kinds.count(self.kinds[0]) == len(self) else Likelihood(self.kinds)
+
+    def targets(self, values: Tensor) -> Targets | None:
+        """What values ask of the output units, for those who ask several times."""
+        return None if self._joint is None else self._joint.targets(values)
+
+    def log_prob(self, units: Tensor, values: Tensor, targets: Targets | None = None) -> Tensor:
         """The log-likelihood of each value. Shapes: (rows, outputs), (rows, columns) to (rows, columns)."""
-        if len(self._groups) == 1:
-            return self._groups[0][0].log_prob(units.unflatten(1, (len(self), -1)), values)
-        parts = []
-        for kind, columns, _, outputs in self._groups:
-            of_kind = units.index_select(1, outputs.to(units.device)).unflatten(1, (len(columns), -1))
-            parts.append(kind.log_prob(of_kind, values.index_select(1, columns.to(units.device))))
-        order = torch.cat([columns for _, columns, _, _ in self._groups]).argsort()
-        return torch.cat(parts, dim=1).index_select(1, order.to(units.device))
+        if self._joint is None:
+            return self.kinds[0].log_prob(units.unflatten(1, (len(self), -1)), values)
+        targets = self._joint.targets(values) if targets is None else targets
+        return self._joint.log_prob(units.t(), targets).t()
+
+    def per_unit(self, flags: Tensor) -> Tensor:
+        """Flags of columns, repeated for their input units. Shapes: (rows, columns) to (rows, inputs)."""
+        if self.inputs == len(self):
+            return flags
+        return flags.index_select(1, torch.from_numpy(self.input_columns).to(flags.device))
 
     def noise(self, uniform: Tensor) -> Tensor:
         """The random numbers that :meth:`Column.draw` takes. Shapes: (rows, columns) to (rows, columns)."""

@@ -34,6 +34,7 @@ from torch.nn import functional as F
 
 from made.columns.base import Bound, Column
 from made.columns.choice import choose
+from made.columns.form import Form, Target
 from made.columns.scale import FARTHEST_BENT, Scaled
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.transform import log_slope
@@ -194,6 +195,35 @@ class Numeric(Scaled):
         log_p = log_p - torch.logsumexp(weight + F.logsigmoid((mean - low.unsqueeze(-1)) / scale), dim=-1)
         return torch.where(values < low, far, torch.logaddexp(log_p, far))
 
+    @property
+    def form(self) -> Form:
+        low, least = (float(self._least) if self._bounded else None), self._least_scale(torch.zeros(0).double())
+        scales, shares = self._wide(torch.zeros(0).double())
+        above = 0.0 if low is None else float((shares * torch.sigmoid(-low / scales)).sum())
+        return Form(0, self.components, self.stepped, float(least), 1 - float(shares.sum()), low, above)
+
+    def target(self, values: Tensor) -> Target:
+        # In double precision: the scale may be out of the range of the network's own.
+        double = values.double()
+        begin, width = self._step_of(values) if self.stepped else (values, torch.zeros_like(values))
+        below, above = (each.double().unsqueeze(-1) for each in (begin, begin + width))
+        scales, shares = self._wide(double)
+        if self.stepped:
+            area, factor, cell = -torch.expm1((below - above) / scales), torch.zeros_like(double), width.double().log()
+        else:
+            area, factor = 1 / scales, (-self._like(self.scale, double).log()).expand_as(double)
+            if self._curved:
+                factor = factor + log_slope(self._unstandard(values), self._like(self.curve, double))
+            cell = factor
+        wide = (shares * torch.sigmoid(above / scales) * torch.sigmoid(-below / scales) * area).sum(dim=-1)
+        far = math.log(FAR_SHARE / math.pi) - torch.log1p(double.square()) + cell
+        factor = factor + math.log1p(-FAR_SHARE)
+        if self._bounded:
+            factor = factor.masked_fill(values < self._edge(values), -math.inf)
+        nothing, always = torch.full_like(values, -math.inf), torch.zeros_like(values)
+        mixture = (part.to(values.dtype) for part in (begin, begin + width, wide, factor, far))
+        return Target(always, nothing, nothing, always, *mixture)
+
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         weight, mean, scale = self._cut_off(units)
         share = weight.exp()
@@ -294,17 +324,24 @@ class Numeric(Scaled):
     def _components(self, units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The logarithm of each share, the means, and the scales. Shapes: (..., components)."""
         weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)
-        least: float | Tensor = 1e-3
-        if self.stepped:
-            # On a curved scale, steps get ever narrower: a component may still have to fit into one.
-            least = self._like(1e-5, units) if self._curved else (self._width(units) / 10).clamp(1e-6, 1e-3)
-            least = least.unsqueeze(-1) if least.ndim else least
-        scales, shares = CURVED_WIDE if self._curved else (WIDE_SCALES, WIDE_SHARES)
-        wide = torch.tensor([scales, shares], dtype=units.dtype, device=units.device)
-        wide = wide.expand(*mean.shape[:-1], 2, len(scales))
-        weight = torch.cat([weight.log_softmax(dim=-1) + math.log1p(-sum(shares)), wide[..., 1, :].log()], dim=-1)
-        scale = torch.cat([log_scale.clamp(max=20).exp() + least, wide[..., 0, :]], dim=-1)
-        return weight, torch.cat([mean, torch.zeros_like(wide[..., 0, :])], dim=-1), scale
+        least = self._least_scale(units)
+        least = least.unsqueeze(-1) if least.ndim else least
+        scales, shares = (each.expand(*mean.shape[:-1], -1) for each in self._wide(units))
+        learned = weight.log_softmax(dim=-1) + torch.log1p(-shares.sum(dim=-1, keepdim=True))
+        scale = torch.cat([log_scale.clamp(max=20).exp() + least, scales], dim=-1)
+        return torch.cat([learned, shares.log()], dim=-1), torch.cat([mean, torch.zeros_like(scales)], dim=-1), scale
+
+    def _wide(self, like: Tensor) -> Tensor:
+        """The scales and the shares of the components of fixed width, (2, components)."""
+        wide = CURVED_WIDE if self._curved else (WIDE_SCALES, WIDE_SHARES)
+        return torch.tensor(wide, dtype=like.dtype, device=like.device)
+
+    def _least_scale(self, like: Tensor) -> Tensor:
+        """The lower limit of a component's scale."""
+        if not self.stepped:
+            return self._like(1e-3, like)
+        # On a curved scale, steps get ever narrower: a component may still have to fit into one.
+        return self._like(1e-5, like) if self._curved else (self._width(like) / 10).clamp(1e-6, 1e-3)
 
     def _between(self, units: Tensor, low: Bound, high: Bound) -> tuple[Tensor, ...]:
         """The components, the transformed limits, the log probability of the interval under each component, and of all

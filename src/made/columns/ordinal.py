@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from made.columns.base import Column
+from made.columns.form import Form, Target
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
@@ -109,6 +110,16 @@ class Ordinal(Column):
         place = (values * listed).long().unsqueeze(-1)
         learned = units.log_softmax(dim=-1).gather(-1, place).squeeze(-1)
         return self.beside.combine(learned, listed, values) if self.share else learned
+
+    @property
+    def form(self) -> Form | None:
+        return Form(self.codes) if self.codes > 1 else None
+
+    def target(self, values: Tensor) -> Target:
+        listed = self.beside.listed(values)
+        if not self.share:
+            return Target(values, torch.zeros_like(values), torch.full_like(values, -math.inf))
+        return self.beside.target(values * listed, listed, values)
 
     def independent(self, values: Tensor) -> Tensor:
         counts = values.long().bincount(minlength=self.codes).to(values.dtype) + 1  # one of each added

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from made.columns.base import MISSING, Bound, Column
 from made.columns.choice import choose
+from made.columns.form import Form, Target
 from made.columns.logistic import Numeric
 from made.columns.settings import is_finite
 
@@ -167,6 +168,23 @@ class PointMasses(Column):
         if self.rest.stepped:
             log_point = torch.where(place.isnan(), log_point, torch.logaddexp(log_point, log_rest))
         return torch.where(at, log_point, log_rest)
+
+    @property
+    def form(self) -> Form:
+        return self.rest.form._replace(choices=self.count + 1)
+
+    def target(self, values: Tensor) -> Target:
+        at, point = self._among(self._coded(values))
+        place = self._places.to(values)[point]
+        rest = self.rest.target(torch.where(at, place.nan_to_num(0), values))
+        nothing = torch.full_like(values, -math.inf)
+        # At a point, a rest with steps adds its probability; the density of a continuous one counts for nothing.
+        with_rest = ~at | ~place.isnan() if self.rest.stepped else ~at
+        return rest._replace(
+            choice=torch.where(at, point, self.count),
+            log_choice=nothing.masked_fill(at, 0),
+            log_rest=nothing.masked_fill(with_rest, 0),
+        )
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         shares, of_rest = self._parts(units)

@@ -21,6 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from made.columns.form import Target
+
 __all__ = ["Unseen"]
 
 
@@ -98,6 +100,15 @@ class Unseen:
         if bool(listed.all()):
             return log_p
         return torch.where(listed, log_p, (self._log_tail(self.value(codes)) - self._log_rest).to(log_p.dtype))
+
+    def target(self, choice: Tensor, listed: Tensor, codes: Tensor) -> Target:
+        """What codes ask of the output units; see :mod:`made.columns.form`. Shapes: (...), three times, to (...)."""
+        nothing = torch.full_like(codes, -math.inf)
+        log_choice = torch.where(listed, math.log1p(-self.share), nothing)
+        if bool(listed.all()):
+            return Target(choice, log_choice, nothing)
+        log_p = (self._log_tail(self.value(codes)) - self._log_rest).to(codes.dtype)
+        return Target(choice, log_choice, torch.where(listed, nothing, log_p))
 
     def _log_tail(self, values: Tensor) -> Tensor:
         """log r T, in double precision."""

@@ -86,6 +86,7 @@ class Config:
             resample=parameters["resample"],
             residual=parameters["residual"],
             whole_rows=parameters["evaluation_masks"] if parameters["whole_rows"] else 0,
+            incomplete_rows=parameters["incomplete_rows"] > 0,
             seed=self.seed,
         )
 

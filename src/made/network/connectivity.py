@@ -116,6 +116,7 @@ class Connectivities:
         seed: the seed of orderings and degrees.
         whole_rows: the number of masks, the first of an unlimited supply, that are reserved for whole rows: these are
             evaluated under them alone, in one pass each (see :mod:`made.queries.schedule`).
+        incomplete_rows: whether rows with missing values are evaluated under these masks, too.
 
     Example:
         >>> family = Connectivities(4, (5,), masks=2, ordering="random", seed=0)
@@ -133,6 +134,7 @@ class Connectivities:
     residual: bool = False
     seed: int = 0
     whole_rows: int = 0
+    incomplete_rows: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("columns", 1), ("masks", 1), ("whole_rows", 0), ("seed", 0)):

@@ -51,6 +51,8 @@ class Layout:
         self._ranges = {layer: (each.min(), each.max()) for layer, each in degrees.items()}
         self._degrees = {layer: exact_degrees(each, like) for layer, each in degrees.items()}
 
+    sorted = False
+
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
         r""":math:`a + (W \odot M)\, x`. x is (units, rows), a is (units, rows) or (units, 1)."""
         after, before = matrix
@@ -79,6 +81,8 @@ class SortedLayout(Layout):
 
     ``columns`` are in the order of the pass, and so are the values that it takes and the units that it returns.
     """
+
+    sorted = True
 
     def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
         self.connectivity, self.buffers = connectivity, buffers

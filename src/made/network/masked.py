@@ -32,7 +32,7 @@ from made.network.layout import Layout, SortedLayout
 from made.network.threads import Threads
 from made.network.weights import matrix_layers, weight_shapes
 
-__all__ = ["ACTIVATIONS", "Network"]
+__all__ = ["ACTIVATIONS", "Network", "drop_out"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu_,
@@ -238,6 +238,7 @@ class Network(nn.Module):
         *,
         observed: Tensor | None = None,
         given: Tensor | None = None,
+        units: Tensor | None = None,
         dropout: bool = False,
         generator: torch.Generator | None = None,
     ) -> Tensor:
@@ -248,46 +249,42 @@ class Network(nn.Module):
             values: the coded values, any allowed one for a missing value.
             observed: flags of the entries that are not missing; ``None`` for all.
             given: flags of the given entries; ``None`` for none.
+            units: the input units of the values, if they have been computed in advance.
             dropout: whether to drop units at random.
             generator: the random generator of dropout.
         """
-        x, seen = self.inputs(layout, values, observed)
+        x, seen = self.inputs(layout, values, observed, units)
         if dropout:
-            x = _drop_out(x, self.input_dropout, generator)
+            x = drop_out(x, self.input_dropout, generator)
         from_given = self.from_given(layout, x, seen, given)
         if given is not None:
-            x, seen = x * ~self.per_unit(layout, given), seen * ~given.t()
+            x, seen = x * ~layout.columns.per_unit(given), seen * ~given.t()
         x = h = x.t()
         for layer in range(1, self.depth + 1):
             offset = self.offset(layout, layer, seen, from_given)
             y = ACTIVATIONS[self.activation](layout.product((layer, layer - 1), layout.weights[f"W{layer}"], h, offset))
             if dropout:
-                y = _drop_out(y, self.dropout, generator)
+                y = drop_out(y, self.dropout, generator)
             h = h + y if self.joined(layer) else y
         last = self.depth + 1
         offset = self.offset(layout, last, seen, from_given)
         y = layout.product((last, self.depth), layout.weights["V"], h, offset)
         if self.direct:
             y = layout.product((last, 0), layout.weights["A"], x, y)
-        return y.t().contiguous()
+        return y.t()
 
     def joined(self, layer: int) -> bool:
         """Whether a residual connection joins this hidden layer to the one before."""
         return self.connectivities.residual and layer > 1 and self.sizes[layer] == self.sizes[layer - 1]
 
-    def per_unit(self, layout: Layout, table: Tensor) -> Tensor:
-        """Flags of columns, repeated for their input units. Shapes: (rows, columns) to (rows, inputs)."""
-        columns = layout.columns
-        if columns.inputs == len(columns):
-            return table
-        return table.index_select(1, torch.from_numpy(columns.input_columns).to(table.device))
-
-    def inputs(self, layout: Layout, values: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
+    def inputs(
+        self, layout: Layout, values: Tensor, observed: Tensor | None, units: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The input units, (rows, inputs), and the indicator of observed columns, (columns, rows) or (columns, 1)."""
-        x = layout.columns.encode(values)
+        x = layout.columns.encode(values) if units is None else units
         if observed is None:
             return x, values.new_ones(len(layout.columns), 1)
-        return x * self.per_unit(layout, observed), observed.t().to(values.dtype)
+        return x * layout.columns.per_unit(observed), observed.t().to(values.dtype)
 
     def from_given(self, layout: Layout, x: Tensor, seen: Tensor, given: Tensor | None) -> dict[int, Tensor]:
         """The contribution of given columns to each layer that sees the input: dense products, whatever the degrees."""
@@ -295,7 +292,7 @@ class Network(nn.Module):
             return {}
         if not self.connectivities.any_order:
             raise ValueError("'given' needs a network of unlimited masks with resampled orderings.")
-        x = layout.restore(x * self.per_unit(layout, given), 0).t()
+        x = layout.restore(x * layout.columns.per_unit(given), 0).t()
         parts = {1: self.get_parameter("W1" if self.depth else "V") @ x}
         if self.conditioning:
             parts[1] = parts[1] + self.get_parameter("U1") @ layout.restore(seen.t() * given).t()
@@ -338,7 +335,7 @@ class Network(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def _drop_out(units: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
+def drop_out(units: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
     """Dropout: set a share of the units to zero and scale up the others."""
     if not share:
         return units

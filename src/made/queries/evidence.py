@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
+from made.columns.fused import Targets, take
 from made.columns.group import Rows
 from made.errors import QuestionError
 from made.network.masked import Network
@@ -29,6 +30,8 @@ class Evidence:
         values: the values as the column kinds code them, 0 for a missing value.
         observed: flags of the entries that are not missing; ``None`` if none is.
         given: flags of the entries that are conditioned on; ``None`` if none is.
+        inputs: the input units of all entries, if they have been computed in advance (:meth:`prepared`).
+        targets: what the values ask of the output units, likewise.
 
     Example:
         >>> from made import Connectivities, Network
@@ -40,6 +43,8 @@ class Evidence:
     values: Tensor
     observed: Tensor | None = None
     given: Tensor | None = None
+    inputs: Tensor | None = None
+    targets: Targets | None = None
 
     @classmethod
     def of(cls, network: Network, rows: Rows | Evidence, given: Given | None = None) -> Evidence:
@@ -82,11 +87,21 @@ class Evidence:
         return len(self.values)
 
     def __getitem__(self, rows: Tensor | slice) -> Evidence:
-        return Evidence(
-            self.values[rows],
-            None if self.observed is None else self.observed[rows],
-            None if self.given is None else self.given[rows],
-        )
+        tables = (self.observed, self.given, self.inputs)
+        observed, given, inputs = (None if table is None else take(table, rows) for table in tables)
+        targets = None if self.targets is None else self.targets[rows]
+        return Evidence(take(self.values, rows), observed, given, inputs, targets)
+
+    def prepared(self, network: Network) -> Evidence:
+        """With input units and targets, for several passes over the same rows."""
+        if self.inputs is not None:
+            return self
+        columns = network.columns
+        return replace(self, inputs=columns.encode(self.values), targets=columns.targets(self.values))
+
+    def asking(self, observed: Tensor | None, given: Tensor | None) -> Evidence:
+        """The same rows with other flags."""
+        return replace(self, observed=observed, given=given)
 
     def split(self, size: int) -> Iterator[tuple[slice, Evidence]]:
         """Batches of at most ``size`` rows."""

@@ -132,7 +132,10 @@ def outputs(
     dense = evidence.given is not None and network.connectivities.any_order
     given = layout.arrange(evidence.given) if evidence.given is not None and dense else None
     values = layout.arrange(evidence.values) if arranged is None else arranged
-    return network.run(layout, values, observed=observed, given=given, dropout=dropout, generator=generator)
+    units = None if layout.sorted else evidence.inputs
+    return network.run(
+        layout, values, observed=observed, given=given, units=units, dropout=dropout, generator=generator
+    )
 
 
 def _factors(
@@ -143,9 +146,9 @@ def _factors(
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """The factors of one pass, in the order of the layout; 0 for an entry that is not asked for."""
-    values = layout.arrange(evidence.values)
+    values, targets = layout.arrange(evidence.values), None if layout.sorted else evidence.targets
     units = outputs(network, layout, evidence, values, dropout=dropout, generator=generator)
-    factors = layout.columns.log_prob(units, values)
+    factors = layout.columns.log_prob(units, values, targets)
     if evidence.observed is None and evidence.given is None:
         return factors
     return factors.masked_fill(~layout.arrange(evidence.asked), 0)

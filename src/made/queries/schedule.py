@@ -3,7 +3,7 @@ r"""Which passes a query takes: masks, orderings and segments, decided here and 
 A network of unlimited masks ("any-order") can put any columns first. What it answers about a row is then a matter of
 
 - the *masks* that are averaged: those of the ensemble, or, for a whole row, those trained on whole rows
-  (``whole_rows`` of :class:`made.Connectivities`);
+  (``whole_rows`` of :class:`made.Connectivities`), possibly with missing values (``incomplete_rows``);
 - the *ordering* :math:`m^0`: if some columns are given, those asked for move to its end, where all hidden units serve
   them;
 - the *segments*: an ordering may be cut into segments, each evaluated in one pass in which every unit sees all columns
@@ -132,7 +132,8 @@ class PassSchedule:
         if not family.any_order:
             yield RowGroup(family, torch.arange(len(evidence), device=evidence.values.device), None, self.numbers, 1)
             return
-        whole = evidence.asked.all(dim=1) & bool(family.whole_rows)
+        whole = evidence.asked == evidence.is_observed if family.incomplete_rows else evidence.asked
+        whole = whole.all(dim=1) & bool(family.whole_rows)
         for kind in whole.unique().tolist():
             rows = (whole == kind).nonzero().squeeze(1)
             masks = [number % family.whole_rows for number in self.numbers] if kind else self.numbers

@@ -18,12 +18,48 @@ from made.parameters import TRAINING
 
 __all__ = ["OPEN_ENDED", "TrainingConfig", "learning_rate_at", "make_optimizer"]
 
+
+class AdamW(torch.optim.AdamW):
+    """AdamW with one fused operation for each group, and little else: for small networks, torch's own takes longer to
+    prepare a step than to make it."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        assert closure is None
+        for group in self.param_groups:
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            for weight in weights:
+                if not self.state[weight]:
+                    zeros = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
+                    self.state[weight].update({"step": torch.zeros((), device=weight.device)} | zeros)
+            if not weights:
+                continue
+            states = [self.state[weight] for weight in weights]
+            steps = [state["step"] for state in states]
+            torch._foreach_add_(steps, 1)
+            torch._fused_adamw_(
+                weights,
+                [weight.grad for weight in weights],
+                [state["exp_avg"] for state in states],
+                [state["exp_avg_sq"] for state in states],
+                [],
+                steps,
+                lr=group["lr"],
+                beta1=group["betas"][0],
+                beta2=group["betas"][1],
+                weight_decay=group["weight_decay"],
+                eps=group["eps"],
+                amsgrad=False,
+                maximize=False,
+            )
+
+
 # Class, default learning rate, default epsilon, and name of the momentum argument.
 OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
     "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho"),
     "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None),
     "adam": (torch.optim.Adam, 4e-3, 1e-8, "betas"),
-    "adamw": (torch.optim.AdamW, 4e-3, 1e-8, "betas"),
+    "adamw": (AdamW, 4e-3, 1e-8, "betas"),
     "sgd": (torch.optim.SGD, 0.1, None, "momentum"),
 }
 MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}
@@ -66,6 +102,8 @@ class TrainingConfig:
         whole_rows: the share of an any-order model's updates that predict whole rows in one pass under one of the
             ``evaluation_masks``, which then also score whole rows, whatever the segments. The first of these masks has
             the natural ordering if ``ordering`` says so.
+        incomplete_rows: the share of the rows in these updates of which random entries are hidden, so that the same
+            masks also score rows with missing values.
         validation_masks: masks averaged after each epoch, of an unlimited model or of a longer list.
         evaluation_masks: masks that an unlimited model averages at the end to choose among its best epochs; a list is
             averaged in full.
@@ -88,6 +126,7 @@ class TrainingConfig:
     questions: float = 0.5
     segments: int = 1
     whole_rows: float = 0.0
+    incomplete_rows: float = 0.0
     validation_masks: int = 4
     evaluation_masks: int = 16
     seed: int = 0
@@ -145,7 +184,7 @@ def make_optimizer(
     elif momentum is not None:
         raise ParameterError(f"'momentum' is not supported by optimizer={name!r}.", argument="momentum")
     options["foreach" if name == "adadelta" else "fused"] = True
-    slower = slower if kind in (torch.optim.Adam, torch.optim.AdamW) else {}
+    slower = slower if kind in (torch.optim.Adam, AdamW) else {}
     biases = [value for key, value in parameters.items() if key[0] in "bc"]
     matrices = [value for key, value in parameters.items() if key[0] not in "bc" and key not in slower]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": biases, "weight_decay": 0.0}]

@@ -20,7 +20,6 @@ from types import FrameType
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from made.columns.group import Rows
 from made.errors import DataError, Diverged, Interrupted
@@ -38,6 +37,7 @@ from made.training.threads import update_threads
 
 __all__ = ["Trainer", "train"]
 
+PREPARED = 2**26  # numbers
 LEAST_SECONDS = 0.5  # between two checkpoints
 
 
@@ -80,6 +80,10 @@ class Trainer:
                 row=row,
                 column=network.columns.names[column],
             )
+        # Input units and targets do not change: they are computed once, if they fit into memory.
+        if len(self.data) * (network.columns.inputs + network.columns.outputs) <= PREPARED:
+            self.data = self.data.prepared(network)
+            self.valid = None if self.valid is None else self.valid.prepared(network)
         self.parameters = dict(network.named_parameters())
         self.small = sum(weight.numel() for weight in self.parameters.values()) * config.batch_size <= SMALL
         self.optimizer = make_optimizer(
@@ -250,16 +254,17 @@ class Trainer:
         rate = learning_rate_at(config.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"] * rate
-        self.optimizer.zero_grad()
+        for weight in self.parameters.values():
+            weight.grad = None
         loss, whole = self.objective(batch, update, epoch * len(self.data) + first)
         loss.backward()
-        value = loss.item()
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
-        norm = get_total_norm(gradients)
-        if not math.isfinite(value) or not math.isfinite(norm.item()):
+        norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+        value, size = torch.stack([loss.detach(), norm]).tolist()
+        if not math.isfinite(value) or not math.isfinite(size):
             raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
-        if config.clip is not None:
-            clip_grads_with_norm_(list(self.parameters.values()), config.clip, norm)
+        if config.clip is not None and size > config.clip:
+            torch._foreach_mul_(gradients, config.clip / size)
         self.optimizer.step()
         if self.average is not None and config.average:
             decay = min(config.average, (1 + update) / (10 + update))
