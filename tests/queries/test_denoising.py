@@ -237,7 +237,7 @@ def test_expected_numbers_are_near_likely_ones(expected) -> None:
     assert clean.weight[2] == pytest.approx(20, abs=4)
     assert clean.weight[0] == pytest.approx(20, abs=0.5)
     assert clean.animal.tolist() == ANIMALS.animal.tolist()
-    assert sure.wrong[2, 1] > 0.9
+    assert sure.wrong[2, 1] > 0.7
 
 
 def test_gibbs_sampling_has_standard_errors_of_numbers_only(expected) -> None:
