@@ -192,6 +192,36 @@ def test_quantiles_invert_the_cdf(kind) -> None:
         assert p[values < value - 1e-3].sum().item() <= level + 1e-3
 
 
+@pytest.mark.parametrize("kind", [*GRID, *REAL], ids=repr)
+def test_summaries_are_those_of_the_mixture_over_masks(kind) -> None:
+    """Quantiles invert P(X <= x); mean and standard deviation are of values clipped at the quantiles 0.5 and 99.5 %."""
+    weights = torch.tensor([0.3, 0.7], dtype=torch.float64)
+    masks = torch.stack([units_of(kind), units_of(kind).flip(0) + 0.5 * kind.initial()]).unsqueeze(1)
+    values = probabilities(kind)[0]
+    width = (points_of(kind)[1] - points_of(kind)[0]) if not kind.grid[1] else 1.0
+    width = torch.where(torch.isin(values, torch.tensor(kind.atoms, dtype=torch.float64)), 1.0, width)
+    units = masks.expand(2, len(values), -1)
+    log_p = kind.log_prob(units, kind.inner(values).expand(2, -1))
+    p = (weights.unsqueeze(1) * log_p.exp()).sum(dim=0) * width
+    levels = (0.005, 0.05, 0.3, 0.5, 0.9, 0.995)
+    found = kind.summary(weights.log().unsqueeze(1), masks, levels)
+    quantiles, slack = found.quantiles.squeeze(1), 2 * tolerance(kind) + (2e-3 if kind.kind == "poisson" else 0.0)
+    for value, level in zip(quantiles, levels, strict=True):
+        cell = 0.0 if kind.grid[1] else p[(values - value).abs() < 0.1].max().item()
+        assert p[values <= value + 1e-9].sum().item() >= level - slack - cell
+        assert p[values < value - 1e-9].sum().item() <= level + slack + cell
+    clipped = torch.cat([values.clamp(quantiles[0], quantiles[-1]), quantiles[-1:]])
+    p = torch.cat([p, (1 - p.sum(0, keepdim=True)).clamp(min=0)])  # beyond the range
+    mean = (p * clipped).sum()
+    deviation = (p * (clipped - mean) ** 2).sum().sqrt()
+    close = 2e-3 if kind.kind == "numeric" else 0.03
+    assert (found.mean - mean).abs().item() <= close * deviation.item()
+    assert found.standard_deviation.item() == pytest.approx(deviation.item(), rel=5 * close)
+    assert torch.allclose(kind.quantiles(weights.log().unsqueeze(1), masks, levels), found.quantiles)
+    if kind.grid[1]:
+        assert ((quantiles - kind.grid[0]) / kind.grid[1]).frac().eq(0).all()
+
+
 @pytest.mark.parametrize("kind", EVERY, ids=repr)
 def test_config_json_keeps_the_kind(kind) -> None:
     other = getattr(kind, "reserved", 0.0) or (kind.share if isinstance(kind, Ordinal) else 0.0)

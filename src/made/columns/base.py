@@ -29,7 +29,7 @@ from made.columns.bins import Bars, Histogram, bars, histogram
 from made.columns.form import Form, Target
 from made.errors import QuestionError
 
-__all__ = ["MISSING", "Bound", "Column"]
+__all__ = ["LEAST_LEVEL", "MISSING", "TAILS", "Bound", "Column", "Summary"]
 
 Bound: TypeAlias = float | Tensor
 
@@ -38,6 +38,27 @@ MISSING = sys.float_info.max
 
 # Limits of the default inversion of a CDF: how far out a quantile may lie, and the bits of a double.
 MOST_DOUBLINGS, MOST_HALVINGS = 200, 300
+
+# Summaries: the levels at which means are winsorised, and the least level of a quantile, since there are no data in the
+# far tails.
+TAILS = (0.005, 0.995)
+POINTS = 1024
+LEAST_LEVEL = 0.5 / POINTS
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """The moments and quantiles of a column of numbers in each row, in the units of the table.
+
+    Attributes:
+        mean: (rows).
+        standard_deviation: (rows).
+        quantiles: (levels, rows).
+    """
+
+    mean: Tensor
+    standard_deviation: Tensor
+    quantiles: Tensor
 
 
 class Column(ABC):
@@ -170,6 +191,40 @@ class Column(ABC):
     def quantile(self, units: Tensor, level: Tensor) -> Tensor:
         """The least value that P(X <= value) reaches ``level`` at. Shapes: (..., outputs), (...) to (...)."""
         return Column.draw_interval(self, units, *self.support, level).to(units.dtype)
+
+    def summary(self, log_weights: Tensor, units: Tensor, levels: Sequence[float]) -> Summary:
+        """Mean, standard deviation and quantiles of a mixture over masks, among values that are not missing.
+
+        A quantile is a value that the column can have; its level is at least :data:`LEAST_LEVEL` from 0 and 1. The
+        moments are winsorised at :data:`TAILS`. The default takes them from a grid of draws, 1024 in all.
+
+        Arguments:
+            log_weights: the log probability of each mask, (masks, rows).
+            units: the output units under each mask, (masks, rows, outputs).
+            levels: of the quantiles.
+        """
+        masks, rows = log_weights.shape
+        each, units = -(-POINTS // masks), units.double()
+        places = torch.arange(each, dtype=units.dtype, device=units.device)
+        # Each mask contributes as many evenly spaced quantiles, interleaved with those of the other masks.
+        noise = [self.noise((places + (index + 0.5) / masks) / each).unsqueeze(1) for index in range(masks)]
+        drawn = [
+            self.draw(of.expand(each, *of.shape), at.expand(each, rows)) for of, at in zip(units, noise, strict=True)
+        ]
+        values, order = self.outer(torch.cat(drawn)).double().sort(dim=0)  # (points, rows)
+        shares = log_weights.double().exp().repeat_interleave(each, dim=0).gather(0, order) * values.isfinite()
+        shares, values = shares / shares.sum(dim=0), values.nan_to_num(posinf=0)
+        below = shares.cumsum(dim=0)
+        ends = [(below < level - 1e-9).sum(dim=0).clamp(max=len(values) - 1) for level in (*levels, *TAILS)]
+        quantiles = values.gather(0, torch.stack(ends)).where(~below[-1].isnan(), torch.nan)
+        values = values.clamp(quantiles[-2], quantiles[-1])
+        mean = (shares * values).sum(dim=0)
+        deviation = (shares * (values - mean) ** 2).sum(dim=0).sqrt()
+        return Summary(mean, deviation, quantiles[: len(levels)])
+
+    def quantiles(self, log_weights: Tensor, units: Tensor, levels: Sequence[float]) -> Tensor:
+        """The quantiles of :meth:`summary` alone. Shape: (levels, rows)."""
+        return self.summary(log_weights, units, levels).quantiles
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
         """Values from random numbers. Default: :meth:`quantile`. Shapes: (..., outputs), (...) to (...)."""

@@ -32,9 +32,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from made.columns.base import Bound, Column
+from made.columns.base import Bound, Column, Summary
 from made.columns.choice import choose
 from made.columns.form import Form, Target
+from made.columns.mixture import LogisticMixture
 from made.columns.scale import FARTHEST_BENT, Scaled
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.transform import log_slope
@@ -300,6 +301,22 @@ class Numeric(Scaled):
         if not self._curved:
             return super().average(weights, values)
         return self.inner((weights.double() * self.straight(values)).sum(dim=0)).to(values.dtype)
+
+    def summary(self, log_weights: Tensor, units: Tensor, levels: Sequence[float]) -> Summary:
+        return self.mixture(log_weights, units).summary(levels)
+
+    def quantiles(self, log_weights: Tensor, units: Tensor, levels: Sequence[float]) -> Tensor:
+        return self.mixture(log_weights, units).quantiles(levels)
+
+    def mixture(self, log_weights: Tensor, units: Tensor) -> LogisticMixture:
+        """The mixture over masks. Shapes: (masks, rows), (masks, rows, outputs)."""
+        weight, mean, scale = self._components(units.double())
+        if self._bounded:
+            cut_off = weight + F.logsigmoid((mean - self._edge(mean)) / scale)
+            weight = weight - cut_off.logsumexp(dim=-1, keepdim=True)
+        weight = (log_weights.unsqueeze(-1) + weight).exp()
+        parts = (each.transpose(0, 1).flatten(1) for each in (weight, mean, scale))
+        return LogisticMixture(self, mean.new_empty(0), mean.new_empty(mean.shape[1], 0), *parts)
 
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
         weight, mean, log_scale = units.unflatten(-1, (3, self.components)).unbind(dim=-2)

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from made.columns.base import MISSING, Bound, Column
+from made.columns.base import MISSING, Bound, Column, Summary
 from made.columns.choice import choose
 from made.columns.form import Form, Target
 from made.columns.logistic import Numeric
+from made.columns.mixture import LogisticMixture
 from made.columns.settings import is_finite
 
 __all__ = ["PointMasses"]
@@ -245,6 +246,22 @@ class PointMasses(Column):
 
     def average(self, weights: Tensor, values: Tensor) -> Tensor:
         return self.rest.average(weights, values)
+
+    def summary(self, log_weights: Tensor, units: Tensor, levels: Sequence[float]) -> Summary:
+        return self._mixture(log_weights, units).summary(levels)
+
+    def quantiles(self, log_weights: Tensor, units: Tensor, levels: Sequence[float]) -> Tensor:
+        return self._mixture(log_weights, units).quantiles(levels)
+
+    def _mixture(self, log_weights: Tensor, units: Tensor) -> LogisticMixture:
+        """The mixture over masks, given that the value is not missing."""
+        log_shares, of_rest = self._parts(units.double())
+        points, order = self._point_values(units).sort()
+        points = points[points.isfinite()]
+        log_shares = (log_weights.unsqueeze(-1) + log_shares)[..., [*order[: len(points)].tolist(), self.count]]
+        log_shares = log_shares - log_shares.logsumexp(dim=(0, 2), keepdim=True)[0]
+        rest = self.rest.mixture(log_shares[..., -1], of_rest)
+        return replace(rest, points=points, shares=log_shares[..., :-1].exp().sum(dim=0))
 
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
         shares, rest = units.split([self.count + 1, self.rest.outputs], dim=-1)

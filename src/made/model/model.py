@@ -275,10 +275,13 @@ class Model:
         field = self.schema.fields[d]
         if not field.column.quantitative:
             raise QuestionError(f"column {field.name!r} has no order, and so no quantiles: ask for predict_proba.")
-        found = self.forecast(X, d, quantiles)
+        codes = self.codes(X, d)
         if not field.listed:
-            return found.quantiles
-        below = found.probabilities.cumsum(axis=1)[:, :-1]
+            answer = np.empty((len(codes), len(quantiles)))
+            for which, each in predictions(self.ensemble, codes, d):
+                answer[which.cpu().numpy()] = each.quantiles(quantiles).t().cpu().numpy()
+            return answer
+        below = forecast(self.ensemble, codes, d).probabilities.cumsum(axis=1)[:, :-1]
         places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
         return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
 

@@ -7,14 +7,14 @@ Other missing values are left out, not drawn. Each mask takes one pass; if all m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from made.columns.base import Column
+from made.columns.base import Column, Summary
 from made.columns.group import Rows
 from made.network.layout import Layout
 from made.network.masked import Network
@@ -23,27 +23,8 @@ from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.incremental import IncrementalPass
 from made.queries.likelihood import log_prob, outputs, require_prefixes
-from made.queries.random import double
 
 __all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "predict", "predictions"]
-
-POINTS = 1024
-TAILS = (0.005, 0.995)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The moments and quantiles of a column of numbers in each row, in the units of the table.
-
-    Attributes:
-        mean: (rows).
-        standard_deviation: (rows).
-        quantiles: (levels, rows).
-    """
-
-    mean: Tensor
-    standard_deviation: Tensor
-    quantiles: Tensor
 
 
 @dataclass(frozen=True)
@@ -99,29 +80,11 @@ class Prediction:
         units = self.units[mask, torch.arange(len(self), device=mask.device)]
         return self.kind.draw(units, self.kind.noise(uniform[1]).to(units.dtype))
 
-    def points(self, count: int = POINTS) -> tuple[Tensor, Tensor]:
-        """A deterministic quantile grid: values of the table, and the weight of each. Shapes: (points, rows), twice.
+    def summary(self, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Summary:
+        """Mean, standard deviation and quantiles, of values that are not missing (:meth:`made.Column.summary`).
 
-        Each mask contributes as many evenly spaced quantiles, interleaved with those of the other masks. Values rarer
-        than one in ``count`` are left out: there are no data in the far tails.
-        """
-        masks, rows = self.weights.shape
-        each = -(-count // masks)
-        # In double precision, so that the answer for a row hardly depends on the rows in its batch.
-        dtype = double(self.units)
-        place = torch.arange(each, dtype=dtype, device=self.units.device)
-        values = []
-        for index, units in enumerate(self.units.to(dtype)):
-            noise = self.kind.noise((place + (index + 0.5) / masks) / each)
-            drawn = self.kind.draw(units.expand(each, *units.shape), noise.unsqueeze(1).expand(each, rows))
-            values.append(self.kind.outer(drawn).to(dtype))
-        return torch.cat(values), (self.weights.to(dtype).exp() / each).repeat_interleave(each, dim=0)
-
-    def summary(self, levels: Sequence[float] = (0.05, 0.5, 0.95), *, batch_size: int = 200) -> Summary:
-        """Mean, standard deviation and quantiles, from :meth:`points`; a quantile is a value that the column can have.
-
-        Mean and standard deviation are winsorised at 0.5 % on each side: a tail without data may be so heavy that it
-        has no mean.
+        A quantile is a value that the column can have. Mean and standard deviation are winsorised at 0.5 % on each
+        side: a tail without data may be so heavy that it has no mean.
 
         Example:
             >>> from made import Connectivities, Ensemble, Network, Numeric
@@ -129,26 +92,17 @@ class Prediction:
             >>> predict(Ensemble(network), [[float("nan")]], 0).summary().quantiles.flatten().tolist()
             [150.0, 170.0, 190.0]
         """
-        parts = []
-        for first in range(0, len(self), batch_size):
-            values, shares = self[first : first + batch_size].points()
-            # Infinity stands for "missing" where that is a value of its own: summarise the other values.
-            shares = shares * values.isfinite()
-            values, shares = values.nan_to_num(posinf=0), shares / shares.sum(dim=0)
-            values, order = values.sort(dim=0)
-            shares = shares.gather(0, order)
-            below = shares.cumsum(dim=0)
-            places = [(below < share - 1e-9).sum(dim=0).clamp(max=len(values) - 1) for share in (*levels, *TAILS)]
-            quantiles = values.gather(0, torch.stack(places)).where(~below[-1].isnan(), torch.nan)
-            values = values.clamp(quantiles[-2], quantiles[-1])
-            mean = (shares * values).sum(dim=0)
-            variance = (shares * (values - mean) ** 2).sum(dim=0)
-            parts.append((mean, variance.sqrt(), quantiles[: len(levels)]))
-        if not parts:
-            empty = self.weights.new_empty(0, dtype=torch.float64)
-            return Summary(empty, empty, empty.expand(len(levels), 0))
-        means, deviations, quantile_parts = zip(*parts, strict=True)
-        return Summary(torch.cat(means), torch.cat(deviations), torch.cat(quantile_parts, dim=1))
+        parts = [self.kind.summary(some.weights, some.units, levels) for some in self._batches()]
+        together = ([getattr(part, field.name) for part in parts] for field in fields(Summary))
+        return Summary(*(torch.cat(each, dim=-1) for each in together))
+
+    def quantiles(self, levels: Sequence[float]) -> Tensor:
+        """The quantiles of :meth:`summary` alone. Shape: (levels, rows)."""
+        return torch.cat([self.kind.quantiles(some.weights, some.units, levels) for some in self._batches()], dim=-1)
+
+    def _batches(self) -> Iterator[Prediction]:
+        """A few rows at a time, at least one batch."""
+        return (self[first : first + 500] for first in range(0, max(len(self), 1), 500))
 
 
 def column_units(network: Network, layout: Layout, evidence: Evidence, column: int, batch_size: int) -> Tensor:
