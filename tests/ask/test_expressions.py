@@ -145,28 +145,53 @@ def test_boxes_hold_exactly_the_rows_that_fulfil_a_condition(condition, data) ->
         assert sum(inside) == holds(condition, row), (str(condition), row)
 
 
-def test_boxes_are_simple() -> None:
-    def of(text):
-        return boxes_of(parse(text, FIELDS).asked, FIELDS, KINDS)
+def boxes(text):
+    return boxes_of(parse(text, FIELDS).asked, FIELDS, KINDS)
 
-    assert of("age < 30 or age >= 30") == [{}]
-    assert of("age < 20 and age > 30") == []
-    assert of("30 < age < 31 or age = 30.5") == []
-    assert of("age <= 30.7") == of("age < 31") == [{0: ((-math.inf, 30.5),)}]
-    assert of("age < 20 or 25 < age < 28 or age = 20") == [{0: ((-math.inf, 20.5), (25.5, 27.5))}]
-    assert of("job in {fixed, freelance} or job = 'it''s me' or job = 'or'") == [{}]
-    assert of("income <= 5 or income > 5") == of("smokes = true or smokes = false") == [{}]
-    assert of("(job = fixed and age < 30) or (job = fixed and age >= 30)") == [{2: ((-0.5, 0.5),)}]
-    assert len(of("job = fixed or age < 30 or smokes = true")) == 3
-    (box,) = of("income = 5")
-    assert is_points(box[1], KINDS[1])
-    assert values_in(box[1], KINDS[1], 10) == [5.0]
-    (box,) = of("18 <= age < 21")
-    assert not is_points(box[0], KINDS[0])
-    assert values_in(box[0], KINDS[0], 10) == [18.0, 19.0, 20.0]
-    assert values_in(box[0], KINDS[0], 2) is None
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("age < 30 or age >= 30", [{}]),
+        ("age < 20 and age > 30", []),
+        ("30 < age < 31 or age = 30.5", []),
+        ("age <= 30.7", [{0: ((-math.inf, 30.5),)}]),
+        ("age < 31", [{0: ((-math.inf, 30.5),)}]),
+        ("age < 20 or 25 < age < 28 or age = 20", [{0: ((-math.inf, 20.5), (25.5, 27.5))}]),
+        ("job in {fixed, freelance} or job = 'it''s me' or job = 'or'", [{}]),
+        ("income <= 5 or income > 5", [{}]),
+        ("smokes = true or smokes = false", [{}]),
+        ("(job = fixed and age < 30) or (job = fixed and age >= 30)", [{2: ((-0.5, 0.5),)}]),
+    ],
+)
+def test_boxes_are_merged(text, expected) -> None:
+    assert boxes(text) == expected
+
+
+def test_conditions_on_different_columns_are_boxes_that_do_not_overlap() -> None:
+    assert len(boxes("job = fixed or age < 30 or smokes = true")) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "d", "points", "values"),
+    [
+        ("income = 5", 1, True, [5.0]),
+        ("18 <= age < 21", 0, False, [18.0, 19.0, 20.0]),
+        ("hours-per-week between 1 and 2", 7, False, [1.0, 1.5, 2.0]),
+    ],
+)
+def test_the_values_in_a_box_are_listed(text, d, points, values) -> None:
+    (box,) = boxes(text)
+    assert is_points(box[d], KINDS[d]) == points
+    assert values_in(box[d], KINDS[d], 10) == values
+
+
+def test_more_values_than_allowed_are_not_listed() -> None:
+    assert values_in(boxes("18 <= age < 21")[0][0], KINDS[0], 2) is None
+
+
+def test_all_values_of_a_listed_column_are_listed() -> None:
     assert values_in(everything(KINDS[5]), KINDS[5], 10) == [0.0, 1.0, 2.0, 3.0]
-    assert values_in(of("hours-per-week between 1 and 2")[0][7], KINDS[7], 10) == [1.0, 1.5, 2.0]
 
 
 def ranges(count, width, name="income") -> str:

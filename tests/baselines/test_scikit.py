@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import KernelDensity
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from made.baselines.scikit import Scikit
 from made.errors import QuestionError
@@ -22,24 +26,27 @@ class Counts:
 
 
 def test_anything_with_score_samples_can_be_entered() -> None:
-    from sklearn.mixture import GaussianMixture
-    from sklearn.neighbors import KernelDensity
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     model = Scikit(Counts()).fit(TRAIN, VALID)
     assert np.exp(np.asarray(model.log_prob(WORLDS))).sum() == pytest.approx(1)
     assert (model.size, model.continuous) == (len(WORLDS), False)
+
+
+def test_what_an_estimator_cannot_do_is_said() -> None:
     with pytest.raises(QuestionError, match="Counts cannot sample"):
-        model.sample(3)
+        Scikit(Counts()).fit(TRAIN, VALID).sample(3)
     with pytest.raises(QuestionError, match="object has no fit"):
         Scikit(object())
-    density = Scikit(KernelDensity()).fit(TRAIN, VALID)
-    assert density.continuous
-    assert density.sample(4).shape == (4, COLUMNS)
+
+
+def test_densities_are_known_or_told() -> None:
+    assert Scikit(KernelDensity()).continuous
     assert Scikit(make_pipeline(StandardScaler(), KernelDensity())).continuous
     assert Scikit(Counts(), continuous=True).continuous
     assert not Scikit(KernelDensity(), continuous=False).continuous
+
+
+def test_estimators_that_sample_do_so_by_seed() -> None:
+    assert Scikit(KernelDensity()).fit(TRAIN, VALID).sample(4).shape == (4, COLUMNS)
     mixture = Scikit(GaussianMixture(2, random_state=0)).fit(TRAIN, VALID)
     assert np.array_equal(mixture.sample(50, seed=1), mixture.sample(50, seed=1))
     assert not np.array_equal(mixture.sample(50, seed=1), mixture.sample(50, seed=2))

@@ -162,35 +162,57 @@ def test_days_are_numbers_in_steps_of_a_day(name) -> None:
     assert [str(day)[:10] for day in plain.to_pydict()["day"]] if schema.named else plain[:, 0].tolist()
 
 
-def test_a_model_of_dates() -> None:
-    """A date that depends on a category; samples, fillings and questions are dates."""
+@pytest.fixture(scope="module")
+def calendar() -> MADE:
+    """A date that depends on a category."""
     random = np.random.default_rng(0)
     late = random.random(400) < 0.5
     day = np.where(late, 400, 100) + random.integers(0, 60, 400)
     frame = pd.DataFrame({"late": late, "day": pd.Timestamp("2023-01-01") + pd.to_timedelta(day, unit="D")})
     small = {"hidden_sizes": (32,), "max_epochs": 40, "evaluation_masks": 4, "random_state": 0}
-    model = MADE(**small, unseen="error").fit(frame)
-    drawn = model.sample(300, given={"late": True})
-    assert drawn["day"].dtype == frame["day"].dtype
-    assert (drawn["day"] == drawn["day"].dt.normalize()).all()
-    assert (drawn["day"] > "2023-12-01").mean() > 0.9
+    return MADE(**small, unseen="error").fit(frame)
+
+
+def test_samples_are_dates(calendar) -> None:
+    day = calendar.sample(300, given={"late": True})["day"]
+    assert day.dtype == calendar.sample(1)["day"].dtype
+    assert (day == day.dt.normalize()).all()
+    assert (day > "2023-12-01").mean() > 0.9
+
+
+def test_missing_dates_are_filled_with_dates(calendar) -> None:
     rows = pd.DataFrame({"late": [True, False], "day": pd.to_datetime([None, None])})
-    filled = model.impute(rows, strategy="mode")
+    filled = calendar.impute(rows, strategy="mode")
     assert filled["day"].dtype.kind == "M"
     assert (filled["day"] > "2023-12-01").tolist() == [True, False]
-    probability = model.predict_proba(
-        pd.DataFrame({"day": pd.to_datetime(["2024-02-20", "2023-04-20"])}), target="late"
-    )
-    assert (probability[:, 1] > 0.5).tolist() == [True, False]
-    assert len(model.sample(2, given={"day": datetime.date(2024, 2, 20)})) == 2
+
+
+def test_dates_are_conditioned_on(calendar) -> None:
+    rows = pd.DataFrame({"day": pd.to_datetime(["2024-02-20", "2023-04-20"])})
+    assert (calendar.predict_proba(rows, target="late")[:, 1] > 0.5).tolist() == [True, False]
+    drawn = calendar.sample(2, given={"day": datetime.date(2024, 2, 20)})
+    assert (drawn["day"] == "2024-02-20").all()
+
+
+def test_the_probabilities_of_all_days_sum_to_one(calendar) -> None:
     days = pd.DataFrame({"late": True, "day": pd.date_range("2000-01-01", "2050-01-01")})
-    assert np.exp(model.score_samples(days, given=["late"])).sum() == pytest.approx(1, abs=0.01)
-    with pytest.raises(DataError, match=r"row 0, column 1 \('day'\): 2024-02-20T12:00:00 is not .* in whole days"):
-        model.score_samples(pd.DataFrame({"late": [True], "day": pd.to_datetime(["2024-02-20 12:00"])}))
-    with pytest.raises(DataError, match=r"'day'\): 7\.0 is a number, where the model has dates, such as 2024-03-01"):
-        model.score_samples(pd.DataFrame({"late": [True], "day": [7.0]}))
-    with pytest.raises(DataError, match="'soon' is text, where the model has dates"):
-        model.score_samples(pd.DataFrame({"late": [True], "day": ["soon"]}))
+    assert np.exp(calendar.score_samples(days, given=["late"])).sum() == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("day", "message"),
+    [
+        (
+            pd.Timestamp("2024-02-20 12:00"),
+            r"row 0, column 1 \('day'\): 2024-02-20T12:00:00 is not .* in whole days",
+        ),
+        (7.0, r"'day'\): 7\.0 is a number, where the model has dates, such as 2024-03-01"),
+        ("soon", "'soon' is text, where the model has dates"),
+    ],
+)
+def test_what_is_not_a_day_is_refused(calendar, day, message) -> None:
+    with pytest.raises(DataError, match=message):
+        calendar.score_samples(pd.DataFrame({"late": [True], "day": [day]}))
 
 
 FAR = [*DAYS[:37], datetime.date(9999, 12, 31), datetime.date(1500, 12, 31), datetime.date(1, 1, 1)]

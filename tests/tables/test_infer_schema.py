@@ -71,24 +71,37 @@ def test_heavy_tails_on_both_sides_are_curved_about_the_middle() -> None:
     assert numeric(infer(np.rint(profits))).center == round(np.median(np.rint(profits)))
 
 
-def test_points_stand_out() -> None:
-    random = np.random.default_rng(0)
-    debt = np.where(random.random(1000) < 0.6, 0, amounts(1000))
+@pytest.fixture(scope="module")
+def debt() -> np.ndarray:
+    """Amounts, of which more than half are 0 and some 999."""
+    debt = np.where(np.random.default_rng(0).random(1000) < 0.6, 0, amounts(1000))
     debt[:50] = 999.0
-    field = infer(debt)
-    assert field.column.atoms == (0, 999)
-    assert isinstance(field.column, PointMasses)
-    # without them, the rest is as it would be alone
-    alone = infer(debt[~np.isin(debt, (0, 999))])
-    assert numeric(field) == numeric(alone)
+    return debt
+
+
+def test_points_stand_out(debt) -> None:
+    assert isinstance(infer(debt).column, PointMasses)
+    assert infer(debt).column.atoms == (0, 999)
     assert infer(np.rint(debt)).column.atoms == (0, 999)
-    # what is often, but no more than its neighbours, is none
+
+
+def test_beside_points_the_rest_is_as_it_would_be_alone(debt) -> None:
+    assert numeric(infer(debt)) == numeric(infer(debt[~np.isin(debt, (0, 999))]))
+
+
+def test_what_is_often_but_no_more_than_its_neighbours_is_no_point() -> None:
+    random = np.random.default_rng(0)
     assert infer(random.integers(0, 30, 2000)).column.atoms == ()
     assert infer(np.rint(random.normal(0, 3, 2000))).column.atoms == ()
     assert infer(np.round(random.normal(40, 3, 2000), 1)).column.atoms == ()
-    # nor is there one where hardly anything is beside it
+
+
+def test_there_is_no_point_where_hardly_anything_is_beside_it() -> None:
     assert infer([0] * 500 + [1, 2, 3], "numeric").column.atoms == ()
-    # a code that is far away spoils neither the steps nor the scale
+
+
+def test_a_code_that_is_far_away_spoils_neither_the_steps_nor_the_scale() -> None:
+    random = np.random.default_rng(0)
     coded = infer(np.where(random.random(2000) < 0.1, -999_999, random.integers(20, 90, 2000)))
     assert (coded.column.atoms, numeric(coded).step, numeric(coded).low) == ((-999_999,), 1, -math.inf)
     assert numeric(coded).scale < 50
@@ -172,36 +185,57 @@ def test_what_is_no_identifier(name, values) -> None:
     infer(values, name=name)
 
 
-def test_a_column_that_is_dropped_is_no_part_of_the_model(tmp_path) -> None:
+@pytest.fixture(scope="module")
+def visits() -> pd.DataFrame:
+    """Two columns to learn, an identifier, and durations, which cannot be learned."""
     random = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {"id": [f"no. {d}" for d in range(60)], "a": random.random(60) < 0.5, "b": random.normal(size=60)}
-    )
-    frame["when"] = pd.to_timedelta(np.arange(60), unit="h")  # which cannot be used, but need not be looked at
+    names = [f"no. {d}" for d in range(60)]
+    frame = pd.DataFrame({"id": names, "a": random.random(60) < 0.5, "b": random.normal(size=60)})
+    return frame.assign(when=pd.to_timedelta(np.arange(60), unit="h"))
+
+
+@pytest.fixture(scope="module", params=["fitted", "loaded"])
+def without(request, visits, tmp_path_factory) -> MADE:
+    """A model of two columns of four."""
+    model = MADE(**SMALL, max_epochs=1, columns={"id": "drop", 3: "drop", 2: "numeric"}).fit(visits)
+    model.save(path := tmp_path_factory.mktemp("dropped") / "model")
+    return model if request.param == "fitted" else MADE.load(path)
+
+
+def test_a_column_that_cannot_be_learned_is_refused(visits) -> None:
     with pytest.raises(DataError, match=r"'when'.*leave it out"):
-        MADE(**SMALL, max_epochs=0).fit(frame)
-    model = MADE(**SMALL, max_epochs=1, columns={"id": "drop", 3: "drop", 2: "numeric"}).fit(frame)
-    model.save(tmp_path / "model")
-    for each in (model, MADE.load(tmp_path / "model")):
-        assert each.n_features_in_ == 2
-        assert list(each.feature_names_in_) == ["a", "b"]
-        assert list(each.sample(3).columns) == ["a", "b"]
-        expected = each.score_samples(frame[["a", "b"]])
-        assert np.array_equal(each.score_samples(frame), expected)  # with them or without
-        assert np.array_equal(each.score_samples(frame[["a", "b", "when"]]), expected)
-        assert list(each.impute(frame).columns) == ["a", "b"]
-        assert each.predict_proba(frame[["id", "b"]], target="a").shape == (60, 2)
-    array = frame.to_numpy()
-    told = MADE(**SMALL, max_epochs=0, columns=["drop", "binary", "numeric", "drop"]).fit(array, X_valid=array[:5])
-    assert told.model_.schema.names == ("x1", "x2")
-    assert np.array_equal(told.score_samples(array), told.score_samples(array[:, 1:3]))
+        MADE(**SMALL, max_epochs=0).fit(visits)
+
+
+def test_a_column_that_is_dropped_is_no_part_of_the_model(without) -> None:
+    assert without.n_features_in_ == 2
+    assert list(without.feature_names_in_) == ["a", "b"]
+    assert list(without.sample(3).columns) == ["a", "b"]
+
+
+def test_rows_are_asked_about_with_dropped_columns_or_without(without, visits) -> None:
+    expected = without.score_samples(visits[["a", "b"]])
+    assert np.array_equal(without.score_samples(visits), expected)
+    assert np.array_equal(without.score_samples(visits[["a", "b", "when"]]), expected)
+    assert list(without.impute(visits).columns) == ["a", "b"]
+    assert without.predict_proba(visits[["id", "b"]], target="a").shape == (60, 2)
+
+
+def test_columns_of_an_array_are_dropped(visits) -> None:
+    array = visits.to_numpy()
+    model = MADE(**SMALL, max_epochs=0, columns=["drop", "binary", "numeric", "drop"]).fit(array, X_valid=array[:5])
+    assert model.model_.schema.names == ("x1", "x2")
+    assert np.array_equal(model.score_samples(array), model.score_samples(array[:, 1:3]))
     assert MADE(**SMALL, max_epochs=0, columns={"x0": "drop", 3: "drop"}).fit(array).n_features_in_ == 2
     with pytest.raises(ValueError, match="X has 3 features, but MADE is expecting 2"):
-        told.score_samples(array[:, [1, 2, 2]])
+        model.score_samples(array[:, [1, 2, 2]])
+
+
+def test_columns_to_drop_have_to_be_there_and_not_be_all(visits) -> None:
     with pytest.raises(DataError, match="All 4 columns are dropped"):
-        MADE(columns=["drop"] * 4).fit(array)
+        MADE(columns=["drop"] * 4).fit(visits.to_numpy())
     with pytest.raises(ValueError, match="'columns' has 'idd', which is no column"):
-        MADE(columns={"idd": "drop", "id": "drop", "when": "drop"}).fit(frame)
+        MADE(columns={"idd": "drop", "id": "drop", "when": "drop"}).fit(visits)
 
 
 def test_constants_have_probability_one() -> None:
@@ -215,39 +249,64 @@ def test_constants_have_probability_one() -> None:
     assert alone.score(frame[["whole"]]) == pytest.approx(0, abs=1e-5)
 
 
-def test_what_is_missing_is_a_value_if_asked() -> None:
-    """Incomes that are kept back by some: the model learns by whom, and samples have missing values as often."""
+@pytest.fixture(scope="module")
+def incomes() -> pd.DataFrame:
+    """Incomes that are kept back by some, most of them asked by letter."""
     random = np.random.default_rng(0)
     asked = random.choice(["in person", "by letter", "by phone"], 900)
     income = np.rint(amounts(900))
     income[random.random(900) < np.where(asked == "by letter", 0.6, 0.1)] = NAN
     job = np.where(random.random(900) < 0.2, None, random.choice(["none", "some"], 900))
-    frame = pd.DataFrame({"asked": asked, "income": income, "job": job})
-    model = MADE(**SMALL, max_epochs=25, missing="category", unseen="error", learning_rate=0.01).fit(frame)
-    how, amount, work = model.model_.schema.fields
+    return pd.DataFrame({"asked": asked, "income": income, "job": job})
+
+
+@pytest.fixture(scope="module")
+def answers(incomes) -> MADE:
+    return MADE(**SMALL, max_epochs=25, missing="category", unseen="error", learning_rate=0.01).fit(incomes)
+
+
+def test_what_is_missing_is_a_value_if_asked(answers) -> None:
+    how, amount, work = answers.model_.schema.fields
     assert [how.missing, amount.missing, work.missing] == [False, True, True]
     assert isinstance(amount.column, PointMasses)
     assert work.column == Categorical(3)
-    assert model.classes("job").tolist() == ["none", "some", None]
-    for way, expected in (("by letter", 0.6), ("by phone", 0.1)):
-        row = pd.DataFrame({"asked": [way], "income": [NAN], "job": ["none"]})
-        assert np.exp(model.score_samples(row, given=["asked", "job"]))[0] == pytest.approx(expected, abs=0.12)
-        assert model.sample(300, given={"asked": way})["income"].isna().mean() == pytest.approx(expected, abs=0.12)
-    assert model.predict_proba(frame, target="job").mean(axis=0)[2] == pytest.approx(0.2, abs=0.05)
-    # a missing value is a value: nothing is filled, and it may be given
-    assert model.impute(frame)["income"].isna().equals(frame["income"].isna())
-    assert model.sample(5, given={"income": None})["income"].isna().all()
-    assert model.sample(5, given={"job": None})["job"].isna().all()
-    assert np.isfinite(model.surprise(frame).to_numpy()).all()
-    # where training had none, it still means "not observed"
-    marginal = model.score_samples(pd.DataFrame({"asked": [None], "income": [3000.0], "job": ["some"]}))
-    assert np.isfinite(marginal).all()
-    # finite lists of masks take such rows
-    assert np.isfinite(MADE(**SMALL, masks=2, max_epochs=1, missing="category").fit(frame).score(frame))
-    only = MADE(**SMALL, max_epochs=0, missing={"job": "category", 1: "unobserved"}).fit(frame)
+    assert answers.classes("job").tolist() == ["none", "some", None]
+
+
+@pytest.mark.parametrize(("way", "expected"), [("by letter", 0.6), ("by phone", 0.1)])
+def test_the_probability_of_a_missing_value_is_learned(answers, way, expected) -> None:
+    row = pd.DataFrame({"asked": [way], "income": [NAN], "job": ["none"]})
+    assert np.exp(answers.score_samples(row, given=["asked", "job"]))[0] == pytest.approx(expected, abs=0.12)
+    assert answers.sample(300, given={"asked": way})["income"].isna().mean() == pytest.approx(expected, abs=0.12)
+
+
+def test_a_missing_value_is_a_class(answers, incomes) -> None:
+    assert answers.predict_proba(incomes, target="job").mean(axis=0)[2] == pytest.approx(0.2, abs=0.05)
+
+
+def test_a_missing_value_that_is_a_value_is_not_filled_and_may_be_given(answers, incomes) -> None:
+    assert answers.impute(incomes)["income"].isna().equals(incomes["income"].isna())
+    assert answers.sample(5, given={"income": None})["income"].isna().all()
+    assert answers.sample(5, given={"job": None})["job"].isna().all()
+    assert np.isfinite(answers.surprise(incomes).to_numpy()).all()
+
+
+def test_where_training_had_none_a_missing_value_is_not_observed(answers) -> None:
+    known = {"income": [3000.0], "job": ["some"]}
+    ways = pd.DataFrame({"asked": ["in person", "by letter", "by phone"]}).assign(income=3000.0, job="some")
+    marginal = answers.score_samples(pd.DataFrame({"asked": [None], **known}))
+    assert marginal[0] > answers.score_samples(ways).max()
+
+
+def test_finite_lists_of_masks_take_missing_values_that_are_values(incomes) -> None:
+    assert np.isfinite(MADE(**SMALL, masks=2, max_epochs=1, missing="category").fit(incomes).score(incomes))
+
+
+def test_missing_is_told_by_column(incomes) -> None:
+    only = MADE(**SMALL, max_epochs=0, missing={"job": "category", 1: "unobserved"}).fit(incomes)
     assert [field.missing for field in only.model_.schema.fields] == [False, False, True]
     with pytest.raises(ValueError, match=r"'missing' of .* should be .unobserved. or .category., not"):
-        MADE(**SMALL, missing={"job": "no"}).fit(frame)
+        MADE(**SMALL, missing={"job": "no"}).fit(incomes)
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
@@ -277,30 +336,49 @@ def test_what_is_missing_survives_containers_and_folders(container, tmp_path) ->
         assert None in table.columns[1]
 
 
-def test_text_that_was_never_seen_is_another() -> None:
+@pytest.fixture(scope="module")
+def cities() -> pd.DataFrame:
+    """Two cities that are frequent, and twelve villages that are not."""
     random = np.random.default_rng(0)
     city = random.choice(["Oslo", "Bergen"], 300).astype(object)
     city[:12] = [f"village {d}" for d in range(12)]
-    frame = pd.DataFrame({"city": city, "rich": random.random(300) < 0.5})
-    strict = MADE(**SMALL, max_epochs=0, unseen="error").fit(frame)
+    return pd.DataFrame({"city": city, "rich": random.random(300) < 0.5})
+
+
+@pytest.fixture(scope="module")
+def atlas(cities) -> MADE:
+    return MADE(**SMALL, max_epochs=30).fit(cities)
+
+
+def test_text_that_was_never_seen_may_be_refused(cities) -> None:
+    strict = MADE(**SMALL, max_epochs=0, unseen="error").fit(cities)
     with pytest.raises(DataError, match=r"'Tromsø' is not among the known values.*unseen='other'"):
         strict.score_samples(pd.DataFrame({"city": ["Tromsø"], "rich": [True]}))
-    model = MADE(**SMALL, max_epochs=30).fit(frame)
-    field = model.model_.schema.fields[0]
+
+
+def test_rare_text_is_no_value_of_its_own(atlas) -> None:
+    field = atlas.model_.schema.fields[0]
     assert field.values == ("Bergen", "Oslo")
     assert field.other == pytest.approx(0.1 / 302)
-    assert model.classes("city").tolist() == ["Bergen", "Oslo"]
+    assert atlas.classes("city").tolist() == ["Bergen", "Oslo"]
+
+
+def test_text_that_was_never_seen_has_the_likelihood_of_all_others(atlas) -> None:
     rows = pd.DataFrame({"city": ["Tromsø", "village 3", OTHER, "Oslo", "Bergen"], "rich": [True] * 5})
     with pytest.warns(UnseenWarning, match="values that training never saw: 3 of 'city'"):
-        probability = np.exp(model.score_samples(rows, given=["rich"]))
-    assert probability[0] == probability[1] == probability[2]  # it is the likelihood of the bucket
+        probability = np.exp(atlas.score_samples(rows, given=["rich"]))
+    assert probability[0] == probability[1] == probability[2] == pytest.approx(0.04, abs=0.03)
     assert probability[2:].sum() == pytest.approx(1, abs=1e-5)
-    assert probability[0] == pytest.approx(0.04, abs=0.03)
-    drawn = model.sample(500)["city"]
-    assert set(drawn) == {"Oslo", "Bergen"}
-    assert model.predict_proba(rows[3:], target="city").sum(axis=1) == pytest.approx(1)
+
+
+def test_text_that_was_never_seen_is_neither_drawn_nor_predicted(atlas, cities) -> None:
+    assert set(atlas.sample(500)["city"]) == {"Oslo", "Bergen"}
+    assert atlas.predict_proba(cities[20:25], target="city").sum(axis=1) == pytest.approx(1)
+
+
+def test_text_that_was_never_seen_stays_when_missing_values_are_filled(atlas) -> None:
     with pytest.warns(UnseenWarning):
-        assert model.impute(pd.DataFrame({"city": ["Tromsø", None], "rich": [True, None]}))["city"][0] == "Tromsø"
+        assert atlas.impute(pd.DataFrame({"city": ["Tromsø", None], "rich": [True, None]}))["city"][0] == "Tromsø"
 
 
 def test_the_bucket_is_never_empty() -> None:
@@ -311,13 +389,20 @@ def test_the_bucket_is_never_empty() -> None:
     with pytest.warns(UnseenWarning):
         assert np.exp(model.score_samples(row, given=["b"]))[0] >= 0.1 / 202
     assert model.predict_proba(row, target="a").sum() == pytest.approx(1)
+
+
+def test_a_list_of_values_has_a_bucket() -> None:
     field = infer(["S", "M"], ["S", "M", "L"], unseen="other")
     assert (field.values, field.kind) == (("S", "M", "L"), "categorical")
     assert field.column == Categorical(4, field.ordered, 0.1 / 4)
-    # numbers have places of their own for others, and truth values have no other
+
+
+def test_numbers_and_truth_values_have_no_bucket() -> None:
     assert not infer([1, 2, 3] * 20, unseen="other").bucket
     assert infer([True, False], unseen="other").kind == "binary"
-    # where all are rare, all are kept
+
+
+def test_where_all_values_are_rare_all_are_kept() -> None:
     assert infer(["a", "b", "c"], unseen="other").values == ("a", "b", "c")
     assert infer(["a", "a", OTHER, "b", "b"], unseen="other").values == ("a", "b")
 

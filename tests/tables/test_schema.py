@@ -68,20 +68,30 @@ def test_the_kind_of_a_column(values, kind, categories) -> None:
     assert [type(value) for value in field.values] == [type(value) for value in categories]
 
 
-def test_location_and_scale_and_step() -> None:
+def test_the_location_and_the_scale_are_those_of_the_values() -> None:
     normal = np.random.default_rng(0).normal(50, 3, 10_000)
     field = infer(normal)
     assert numeric(field).location == np.median(normal)
     assert numeric(field).scale == pytest.approx(3, rel=0.05)
     assert (numeric(field).step, field.dtype) == (0.0, "float")
+
+
+def test_whole_numbers_have_a_step_and_a_location_on_it() -> None:
     field = infer([1, 2, 3, 4, 5, NAN])
     assert (numeric(field), field.dtype) == (Numeric(3.0, 2 / 1.349, 1.0, low=0.0), "float")
     field = infer([1, 2, 3, 4])
     assert (numeric(field).location, numeric(field).step, field.dtype) == (2.0, 1.0, "int")  # the median is 2.5
-    assert numeric(infer([0, 5, 1_000_000])).step == 1.0
-    assert numeric(infer([0, 5, 1_000_001])).step == 0.0
-    assert numeric(infer([2.0**60, 2.0**60 + 4096, 2.0**60 + 8192])).step == 0.0
-    # half of the values are the median: the standard deviation steps in
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [([0, 5, 1_000_000], 1.0), ([0, 5, 1_000_001], 0.0), ([2.0**60, 2.0**60 + 4096, 2.0**60 + 8192], 0.0)],
+)
+def test_too_many_steps_are_none(values, step) -> None:
+    assert numeric(infer(values)).step == step
+
+
+def test_where_half_of_the_values_are_the_median_the_scale_is_the_standard_deviation() -> None:
     values = [5.0] * 20 + [0.5, 4.5, 9.25]
     assert numeric(infer(values, "numeric")).scale == pytest.approx(np.std(values), rel=1e-12)
     assert numeric(infer([2.5, 2.5], "numeric")).scale == 1.0
@@ -119,9 +129,8 @@ def test_columns_for_the_network() -> None:
     assert Schema.infer(Table.of([[1, "a"]])).names == ("x0", "x1")
 
 
-def test_kinds_can_be_told() -> None:
-    frame = pd.DataFrame({"n": [1, 2, 3, 4] * 20, "g": ["low", "mid", "high", "low"] * 20})
-    table = Table.of(frame)
+def test_kinds_can_be_told_for_some_columns_or_for_all() -> None:
+    table = Table.of(pd.DataFrame({"n": [1, 2, 3, 4] * 20, "g": ["low", "mid", "high", "low"] * 20}))
     assert [field.kind for field in Schema.infer(table).fields] == ["ordinal", "categorical"]
     told = Schema.infer(table, {"n": "numeric", 1: ["low", "mid", "high"]})
     assert [field.kind for field in told.fields] == ["numeric", "categorical"]
@@ -129,14 +138,26 @@ def test_kinds_can_be_told() -> None:
     assert told.encode(table)[:3, 1].tolist() == [0, 1, 2]
     assert Schema.infer(table, ["auto", "categorical"]) == Schema.infer(table) == Schema.infer(table, {"n": "ordinal"})
     assert Schema.infer(Table.of([[1.5], [2.5]]), {"x0": "categorical"}).fields[0].values == (1.5, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        (["b", "a"], np.array(["b", "a", "c"]), ("b", "a", "c")),
+        ([1.0, NAN], [2, 1], (2.0, 1.0)),
+        ([True, True], "categorical", (False, True)),
+        ([5, 7], "binary", (5, 7)),
+        ([1, 1], "categorical", (1,)),
+    ],
+)
+def test_the_values_of_a_kind_that_is_told(values, kind, expected) -> None:
+    assert infer(values, kind).values == expected
+
+
+def test_the_type_follows_the_kind_that_is_told() -> None:
     assert infer(["b", "a"], ["b", "a"]).kind == "binary"
-    assert infer(["b", "a"], np.array(["b", "a", "c"])).values == ("b", "a", "c")
-    assert infer([1.0, NAN], [2, 1]).values == (2.0, 1.0)
     assert infer([1, 2], [2, 1.5]).dtype == "float"
     assert infer([True, False], "numeric").dtype == "int"
-    assert infer([True, True], "categorical").values == (False, True)
-    assert infer([5, 7], "binary").values == (5, 7)
-    assert infer([1, 1], "categorical").values == (1,)
 
 
 @pytest.mark.parametrize(

@@ -184,23 +184,29 @@ def test_arrays_are_put_together_as_numbers_or_as_objects() -> None:
     assert rebuild(table, [np.array([1.0, NAN])], ["bool"]).dtype == np.float64
 
 
+@pytest.mark.parametrize("name", PAIRS)
+def test_columns_of_any_container_are_arrays(name) -> None:
+    table = Table.of(PAIRS[name][0])
+    assert table.rows == len(table.columns[0])
+    assert not {column.dtype for column in table.columns} - {np.dtype(np.float64), np.dtype(object)}
+    assert (table.names is None) == (not name.startswith(("pandas", "polars", "pyarrow")))
+
+
 def test_what_is_taken_apart() -> None:
-    for name, (missing, _) in PAIRS.items():
-        table = Table.of(missing)
-        assert table.rows == len(table.columns[0])
-        assert not {column.dtype for column in table.columns} - {np.dtype(np.float64), np.dtype(object)}
-        assert (table.names is None) == (not name.startswith(("pandas", "polars", "pyarrow")))
     table = Table.of(pa.table(MISSING))
     assert table.names == list(FULL)
     assert table.dtypes == ["int", "float", "bool", "text"]
     np.testing.assert_array_equal(table.columns[2], [1, NAN, 1, 0])
     assert table.columns[3].tolist() == ["x", None, "z", "x"]
+    assert Table.of(table) is table
+
+
+def test_declared_categories_are_known() -> None:
     assert Table.of(PAIRS["polars categories"][0]).declared == [False, False, False, True, ("z", "y", "x")]
     assert Table.of(PAIRS["pandas category"][0]).declared == [("z", "y", "x", "w"), True]
     assert Table.of(PAIRS["pyarrow categories"][0]).declared == [True, True]
     ordered = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["S", "M", "L"]), ordered=True)
     assert Table.of(pa.table({"size": ordered})).declared == [("S", "M", "L")]
-    assert Table.of(table) is table
 
 
 def test_a_null_of_a_dictionary_is_a_missing_value() -> None:
