@@ -77,10 +77,16 @@ def test_probabilities_sum_to_one_and_are_the_engines(binary) -> None:
     assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-8)
     assert np.allclose(log_p, log_prob(Ensemble(binary.model_.network, 4, segments=4), worlds(4)).numpy())
     assert binary.score(worlds(4)) == pytest.approx(log_p.mean())
+
+
+def test_marginals_and_conditionals_sum_to_one(binary) -> None:
     marginal = binary.score_samples([[NAN, a, NAN, b] for a, b in worlds(2)])
     assert np.exp(marginal).sum() == pytest.approx(1, abs=1e-8)
     conditional = np.exp(binary.score_samples(worlds(4), given=[1, "x3"])).reshape(2, 2, 2, 2).sum(axis=(0, 2))
     assert conditional == pytest.approx(np.ones((2, 2)), abs=1e-8)
+
+
+def test_given_columns_have_to_be_there(binary) -> None:
     with pytest.raises(QuestionError, match=r"row 0, column 1 \('x1'\) is given, but its value is NaN"):
         binary.score_samples([[1, NAN, 0, 1]], given=[1])
     with pytest.raises(QuestionError, match="there is no column 'age'"):
@@ -105,46 +111,76 @@ def test_samples_follow_the_probabilities(binary) -> None:
     drawn = binary.sample(20_000, random_state=1)
     counts = np.bincount(drawn.astype(int) @ [8, 4, 2, 1], minlength=16) / 20_000
     assert counts == pytest.approx(np.exp(binary.score_samples(worlds(4))), abs=0.015)
+
+
+def test_samples_follow_the_conditionals_of_given_values(binary) -> None:
     known = binary.sample(20_000, given={"x1": 1, 3: 0}, random_state=1)
-    assert (known[:, 1] == 1).all()
-    assert (known[:, 3] == 0).all()
+    assert (known[:, [1, 3]] == [1, 0]).all()
     rows = np.array([[a, 1, b, 0] for a, b in worlds(2)])
     expected = np.exp(binary.score_samples(rows, given=[1, 3]))
     assert np.bincount(known[:, [0, 2]].astype(int) @ [2, 1], minlength=4) / 20_000 == pytest.approx(expected, abs=0.02)
+
+
+def test_samples_are_drawn_for_each_given_row(binary) -> None:
     both = binary.sample(3, given=[[1, NAN, NAN, 0], [0, 0, 0, NAN]], random_state=1)
     assert both.shape == (6, 4)
     assert (both[:3, [0, 3]] == [1, 0]).all()
+    assert (both[3:, :3] == 0).all()
+
+
+def test_samples_are_those_of_the_seed(binary) -> None:
     assert np.array_equal(binary.sample(5), binary.sample(5))
     assert not np.array_equal(binary.sample(50), binary.sample(50, random_state=3))
-    cold = binary.sample(2000, temperature=0.05, random_state=0)
-    assert len(np.unique(cold, axis=0)) < len(np.unique(drawn[:2000], axis=0))
-    with pytest.raises(ValueError, match="'temperature' should be above 0"):
-        binary.sample(temperature=0)
-    with pytest.raises(ValueError, match="'n_samples' should be a whole number"):
-        binary.sample(0)
 
 
-def test_missing_values_are_filled_and_nothing_else_changes(binary) -> None:
-    rows = np.array([[1, NAN, 1, 1], [0, 1, NAN, NAN], [0, 0, 1, 0]])
-    missing = np.isnan(rows)
-    for strategy in ("sample", "mode", "mean"):
-        filled = binary.impute(rows, strategy=strategy)
-        assert not np.isnan(filled).any()
-        assert np.array_equal(filled[~missing], rows[~missing])
-    assert binary.impute(rows, strategy="mode")[0, 1] == binary.predict_proba(rows, target=1)[0].argmax()
-    assert np.array_equal(binary.transform(rows), binary.impute(rows, strategy="mode"))
-    many = binary.impute(np.tile(rows[:1], (2000, 1)), random_state=0)
-    assert many[:, 1].mean() == pytest.approx(binary.predict_proba(rows[:1], target=1)[0, 1], abs=0.04)
-    draws = binary.impute(rows, n_draws=5)
-    assert draws.shape == (5, 3, 4)
-    pairs = binary.impute(np.tile(rows[1:2], (4000, 1)), random_state=0)[:, 2:]
+def test_cold_samples_are_of_fewer_kinds(binary) -> None:
+    cold, warm = (binary.sample(2000, temperature=each, random_state=0) for each in (0.05, 1.0))
+    assert len(np.unique(cold, axis=0)) < len(np.unique(warm, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"temperature": 0}, "'temperature' should be above 0"),
+        ({"n_samples": 0}, "'n_samples' should be a whole number"),
+    ],
+)
+def test_samples_that_cannot_be_drawn(binary, wrong, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        binary.sample(**wrong)
+
+
+INCOMPLETE = np.array([[1, NAN, 1, 1], [0, 1, NAN, NAN], [0, 0, 1, 0]])
+
+
+@pytest.mark.parametrize("strategy", ["sample", "mode", "mean"])
+def test_missing_values_are_filled_and_nothing_else_changes(binary, strategy) -> None:
+    filled, missing = binary.impute(INCOMPLETE, strategy=strategy), np.isnan(INCOMPLETE)
+    assert not np.isnan(filled).any()
+    assert np.array_equal(filled[~missing], INCOMPLETE[~missing])
+
+
+def test_the_mode_is_the_most_likely_value(binary) -> None:
+    mode = binary.impute(INCOMPLETE, strategy="mode")
+    assert mode[0, 1] == binary.predict_proba(INCOMPLETE, target=1)[0].argmax()
+    assert np.array_equal(binary.transform(INCOMPLETE), mode)
+
+
+def test_imputations_follow_the_conditionals(binary) -> None:
+    many = binary.impute(np.tile(INCOMPLETE[:1], (2000, 1)), random_state=0)
+    assert many[:, 1].mean() == pytest.approx(binary.predict_proba(INCOMPLETE[:1], target=1)[0, 1], abs=0.04)
+    pairs = binary.impute(np.tile(INCOMPLETE[1:2], (4000, 1)), random_state=0)[:, 2:]
     asked = np.array([[0, 1, a, b] for a, b in worlds(2)])
     expected = np.exp(binary.score_samples(asked, given=[0, 1]))
     assert np.bincount(pairs.astype(int) @ [2, 1], minlength=4) / 4000 == pytest.approx(expected, abs=0.06)
+
+
+def test_there_are_as_many_imputations_as_asked_for(binary) -> None:
+    assert binary.impute(INCOMPLETE, n_draws=5).shape == (5, 3, 4)
     with pytest.raises(ValueError, match="has only one result"):
-        binary.impute(rows, strategy="mode", n_draws=2)
+        binary.impute(INCOMPLETE, strategy="mode", n_draws=2)
     with pytest.raises(ValueError, match="'strategy' should be one of"):
-        binary.impute(rows, strategy="median")
+        binary.impute(INCOMPLETE, strategy="median")
 
 
 def test_surprise_is_the_mean_over_masks_of_each_factor(binary) -> None:
@@ -157,33 +193,54 @@ def test_surprise_is_the_mean_over_masks_of_each_factor(binary) -> None:
     assert (np.nansum(surprise, axis=1) >= -binary.score_samples(rows) - 1e-12).all()
 
 
-@pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
-def test_frames_in_frames_out(container, tmp_path) -> None:
-    frame = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "pyarrow": pa.Table.from_pandas(FRAME)}[container]
+@pytest.fixture(scope="module", params=["pandas", "polars", "pyarrow"])
+def framed(request, tmp_path_factory):
+    """A frame, a model of it, and the same model from its folder."""
+    frame = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "pyarrow": pa.Table.from_pandas(FRAME)}[request.param]
     model = MADE(**SMALL, max_epochs=2).fit(frame)
+    model.save(path := tmp_path_factory.mktemp("framed") / "model")
+    return frame, model, MADE.load(path)
+
+
+def as_polars(frame) -> pl.DataFrame:
+    return pl.from_arrow(frame) if isinstance(frame, pa.Table) else pl.DataFrame(frame)
+
+
+def test_the_columns_of_a_frame_are_known(framed) -> None:
+    _, model, _ = framed
     kinds = [field.kind for field in model.model_.schema.fields]
     assert kinds == ["categorical", "binary", "ordinal", "numeric", "numeric"]
     assert list(model.feature_names_in_) == list(FRAME.columns)
-    model.save(tmp_path / "model")
-    again = MADE.load(tmp_path / "model")
-    for each in (model, again):
-        drawn = each.sample(7, given={"colour": "red", "age": 40})
-        assert type(drawn) is type(frame)
-        table = pl.from_arrow(drawn) if container == "pyarrow" else pl.DataFrame(drawn)
-        assert table.columns == list(FRAME.columns)
-        assert table["colour"].to_list() == ["red"] * 7
-        assert table["age"].to_list() == [40] * 7
-        assert table["smoker"].dtype == pl.Boolean
-        assert table["rooms"].dtype.is_integer()
-        filled = each.impute(frame)
-        assert type(filled) is type(frame)
-        odd = each.surprise(frame)
-        assert type(odd) is type(frame)
-        assert len(each.impute(frame, n_draws=2)) == 2
-    assert np.array_equal(model.score_samples(frame), again.score_samples(frame))
-    assert str(model.sample(5)) == str(model.sample(5))
-    assert model.predict_proba(frame, target="colour").shape == (300, 3)
     assert model.classes("colour").tolist() == ["blue", "green", "red"]
+
+
+@pytest.mark.parametrize("which", [1, 2], ids=["fitted", "loaded"])
+def test_samples_are_frames_of_the_same_types(framed, which) -> None:
+    drawn = framed[which].sample(7, given={"colour": "red", "age": 40})
+    assert type(drawn) is type(framed[0])
+    table = as_polars(drawn)
+    assert table.columns == list(FRAME.columns)
+    assert (table["colour"].to_list(), table["age"].to_list()) == (["red"] * 7, [40] * 7)
+    assert table["smoker"].dtype == pl.Boolean
+    assert table["rooms"].dtype.is_integer()
+
+
+@pytest.mark.parametrize("which", [1, 2], ids=["fitted", "loaded"])
+def test_answers_for_a_frame_are_frames(framed, which) -> None:
+    frame, model = framed[0], framed[which]
+    assert type(model.impute(frame)) is type(model.surprise(frame)) is type(frame)
+    assert [type(each) for each in model.impute(frame, n_draws=2)] == [type(frame)] * 2
+
+
+def test_a_loaded_model_answers_the_same(framed) -> None:
+    frame, model, again = framed
+    assert np.array_equal(model.score_samples(frame), again.score_samples(frame))
+    assert as_polars(model.sample(5)).equals(as_polars(again.sample(5)))
+
+
+def test_only_columns_with_a_list_of_values_have_probabilities(framed) -> None:
+    frame, model, _ = framed
+    assert model.predict_proba(frame, target="colour").shape == (300, 3)
     with pytest.raises(QuestionError, match="column 'height' is numeric"):
         model.predict_proba(frame, target="height")
 
@@ -288,29 +345,47 @@ def test_diverging_keeps_the_last_good_weights(tmp_path) -> None:
     assert np.array_equal(kept.score_samples(worlds(4)), model.score_samples(worlds(4)))
 
 
-def test_a_run_in_a_folder_goes_on_exactly(tmp_path) -> None:
+DROPOUT = {**SMALL, "dropout": 0.2}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of six epochs, and its folder."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    return MADE(**DROPOUT, max_epochs=6).fit(FRAME, resume_from=folder), folder
+
+
+@pytest.mark.parametrize("how", ["run", "saved"])
+def test_a_run_in_a_folder_goes_on_exactly(whole, tmp_path, how) -> None:
     """Three epochs and then three more, in the folder or from a saved model, are six."""
-    parts = {**SMALL, "dropout": 0.2}
-    whole = MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / "whole")
-    MADE(**parts, max_epochs=3).fit(FRAME, resume_from=tmp_path / "run")
-    MADE(**parts, max_epochs=3).fit(FRAME).save(tmp_path / "saved")
-    expected = (tmp_path / "whole" / "model.safetensors").read_bytes()
-    for name in ("run", "saved"):
-        again = MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / name)
-        assert (tmp_path / name / "model.safetensors").read_bytes() == expected
-        assert again.n_epochs_ == 6
-        assert again.valid_nll_ == whole.valid_nll_
-        lines = [json.loads(line) for line in (tmp_path / name / "history.jsonl").read_text().splitlines()]
-        assert [line["epoch"] for line in lines] == list(range(6))
-    short = MADE(**parts, max_epochs=6, max_seconds=1e-9).fit(FRAME, resume_from=tmp_path / "short")
+    half = MADE(**DROPOUT, max_epochs=3).fit(FRAME, resume_from=tmp_path / "run" if how == "run" else None)
+    if how == "saved":
+        half.save(tmp_path / "run")
+    again = MADE(**DROPOUT, max_epochs=6).fit(FRAME, resume_from=tmp_path / "run")
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (whole[1] / "model.safetensors").read_bytes()
+    assert (again.n_epochs_, again.valid_nll_) == (6, whole[0].valid_nll_)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == list(range(6))
+
+
+def test_a_run_that_was_out_of_time_goes_on(tmp_path) -> None:
+    short = MADE(**DROPOUT, max_epochs=3, max_seconds=1e-9).fit(FRAME, resume_from=tmp_path / "run")
     assert short.n_epochs_ == 1  # looked at after each epoch
-    assert MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / "short").n_epochs_ == 6
-    finished = MADE(**parts, max_epochs=6).fit(FRAME, resume_from=tmp_path / "whole")
-    assert np.array_equal(finished.score_samples(FRAME), whole.score_samples(FRAME))
+    assert MADE(**DROPOUT, max_epochs=3).fit(FRAME, resume_from=tmp_path / "run").n_epochs_ == 3
+
+
+def test_a_finished_run_is_not_trained_again(whole) -> None:
+    before = (whole[1] / "manifest.json").read_bytes()
+    finished = MADE(**DROPOUT, max_epochs=6).fit(FRAME, resume_from=whole[1])
+    assert np.array_equal(finished.score_samples(FRAME), whole[0].score_samples(FRAME))
+    assert (whole[1] / "manifest.json").read_bytes() == before
+
+
+def test_a_run_goes_on_with_its_own_parameters_and_rows_only(whole) -> None:
     with pytest.raises(QuestionError, match=r"was trained with dropout=0\.2, not 0\.3"):
-        MADE(**{**parts, "dropout": 0.3}, max_epochs=6).fit(FRAME, resume_from=tmp_path / "whole")
+        MADE(**{**DROPOUT, "dropout": 0.3}, max_epochs=6).fit(FRAME, resume_from=whole[1])
     with pytest.raises(DataError, match="was trained on other rows"):
-        MADE(**parts, max_epochs=6).fit(FRAME.iloc[::-1], resume_from=tmp_path / "whole")
+        MADE(**DROPOUT, max_epochs=6).fit(FRAME.iloc[::-1], resume_from=whole[1])
 
 
 TRAINING = """

@@ -12,23 +12,35 @@ from made.errors import DataError
 from systems import ROWS, Clock, Coins, Fails, Says, Slow
 
 
-def test_a_failure_does_not_lose_the_others() -> None:
+@pytest.fixture(scope="module")
+def some_fail():
+    """Four systems, of which one does not fail, and the order in which they ended."""
     seen: list[str] = []
     systems = {"fails": Fails(), "coins": Coins(), "nan": Says([np.nan] * 40), "zero": Says([-1.0] * 39 + [-np.inf])}
     results = compare(systems, ROWS, ROWS, ROWS, done=lambda result: seen.append(result.name), titles={"coins": "C"})
     assert seen == [each.name for each in results] == list(systems)
-    fails, coins, nan, zero = results
+    return results
+
+
+def test_a_failure_does_not_lose_the_others(some_fail) -> None:
+    coins = some_fail[1]
+    assert (coins.error, coins.title, coins.parameters) == (None, "C", 12)
+    assert 12 * 0.6 < coins.nll < 12 * 0.8
+    assert ranked(some_fail)[0] is coins
+
+
+def test_a_failure_has_a_reason_and_no_number(some_fail) -> None:
+    fails, _, nan, zero = some_fail
     assert fails.error == "RuntimeError: the dog ate it"
     assert np.isnan(fails.nll)
     assert fails.facts()["nll"] is None
-    assert coins.error is None
-    assert coins.title == "C"
-    assert coins.parameters == 12
-    assert 12 * 0.6 < coins.nll < 12 * 0.8
     assert "diverged: log p of test row 0 is nan." in nan.error
     assert "1 of the test rows, the first being row 39, have probability 0" in zero.error
-    assert ranked(results)[0] is coins
-    text = sentences(results, 40)
+
+
+def test_failures_come_last_in_words(some_fail) -> None:
+    fails, _, nan, zero = some_fail
+    text = sentences(some_fail, 40)
     assert text[0].startswith("Best: coins")
     assert text[-3:] == [f"{each.name} failed: {each.error}" for each in (fails, nan, zero)]
     assert sentences([fails], 40) == ["fails failed: RuntimeError: the dog ate it"]
