@@ -188,6 +188,25 @@ def test_one_mask_stored_packed_equals_the_same_stored_in_full() -> None:
     assert torch.allclose(log_prob(Ensemble(packed), rows), log_prob(Ensemble(full, [0]), rows), rtol=0, atol=1e-9)
 
 
+def test_weights_that_are_gathered_give_the_same_outputs_and_gradients(monkeypatch) -> None:
+    """Large matrices are gathered, small ones compared."""
+    family = Connectivities(40, (90, 90), masks=3, ordering="random", residual=True)
+    network = randomize(Network(40, family, direct=True, conditioning=True))
+    rows = (torch.rand(50, 40) < 0.3).double()
+    found = []
+    for least in (2**21, 0):
+        monkeypatch.setattr("made.network.layout.GATHERED", least)
+        for number in range(3):
+            network.zero_grad()
+            log_p = log_conditionals(network, rows, number)
+            log_p.sum().backward()
+            found.append([log_p.detach(), *(parameter.grad for parameter in network.parameters())])
+    for compared, gathered in zip(found[:3], found[3:], strict=True):
+        for mine, other in zip(compared, gathered, strict=True):
+            assert torch.allclose(mine, other, rtol=0, atol=1e-10)
+            assert torch.equal(mine == 0, other == 0)
+
+
 def test_every_activation_works_and_an_unknown_one_is_named() -> None:
     rows = worlds(Columns.binary(4))
     for name in ACTIVATIONS:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made.network.buffers import Buffers
+from made.network.gathered import Grouped, gathered_product
 from made.network.staircase import Sorted, Staircase, compared_product, cut_degrees, staircase_product
 
 
@@ -48,6 +49,14 @@ def test_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
         leaf.grad = None
     degrees = [torch.from_numpy(each).double() for each in (before, after)]
     y = compared_product(*leaves, *degrees, Buffers())
+    (y * slope).sum().backward()
+    assert torch.allclose(y, expected, rtol=0, atol=1e-12)
+    for leaf, gradient in zip(leaves, gradients, strict=True):
+        assert torch.allclose(leaf.grad, gradient, rtol=0, atol=1e-12)
+
+    for leaf in leaves:
+        leaf.grad = None
+    y = gathered_product(*leaves, Grouped(before, cuts, weight), Grouped(after, cuts, weight), Buffers())
     (y * slope).sum().backward()
     assert torch.allclose(y, expected, rtol=0, atol=1e-12)
     for leaf, gradient in zip(leaves, gradients, strict=True):

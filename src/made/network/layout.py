@@ -12,6 +12,7 @@ from torch import Tensor
 from made.columns.group import Columns
 from made.network.buffers import Buffers
 from made.network.connectivity import Connectivity, Integers
+from made.network.gathered import Grouped, gathered_product
 from made.network.staircase import (
     Sorted,
     Staircase,
@@ -22,6 +23,8 @@ from made.network.staircase import (
 )
 
 __all__ = ["Layout", "SortedLayout"]
+
+GATHERED = 2**21  # weights of a matrix, from which gathering them saves more time than it takes
 
 
 def _degrees(columns: Columns, connectivity: Connectivity) -> dict[int, Integers]:
@@ -47,9 +50,16 @@ class Layout:
         self.columns, self.connectivity, self.buffers = columns, connectivity, buffers
         self.weights: dict[str, Tensor] = {}
         self.dtype, self.device = like.dtype, like.device
-        degrees = _degrees(columns, connectivity)
+        self._of_units = degrees = _degrees(columns, connectivity)
         self._ranges = {layer: (each.min(), each.max()) for layer, each in degrees.items()}
         self._degrees = {layer: exact_degrees(each, like) for layer, each in degrees.items()}
+        self._grouped: dict[int, Grouped] = {}
+
+    def _group(self, layer: int) -> Grouped:
+        if layer not in self._grouped:
+            cuts = cut_degrees(len(self.columns), max(map(len, self._of_units.values())))
+            self._grouped[layer] = Grouped(self._of_units[layer], cuts, self._degrees[layer].new_empty(0))
+        return self._grouped[layer]
 
     sorted = False
 
@@ -61,6 +71,8 @@ class Layout:
             return add.expand(len(weight), x.shape[1]).clone()
         if lowest >= last:  # all connections
             return torch.addmm(add, weight, x)
+        if weight.numel() >= GATHERED and x.shape[1] >= 32:
+            return gathered_product(weight, x, add, self._group(before), self._group(after), self.buffers)
         return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.buffers)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:

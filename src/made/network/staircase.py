@@ -14,7 +14,8 @@ staircase takes no memory and no time; only the corners need a mask, which is ke
 
 A matrix of a single connectivity is stored packed and trained by :func:`staircase_product`. A matrix of many
 connectivities is stored in full, units in their own order, and trained by :func:`compared_product`, which masks a few
-rows of it at a time; for evaluation and sampling under one connectivity it is packed by gathering.
+rows of it at a time, or, if it is large, by :mod:`made.network.gathered`; for evaluation and sampling under one
+connectivity it is packed by gathering.
 """
 
 from __future__ import annotations
@@ -233,7 +234,7 @@ class _ComparedProduct(torch.autograd.Function):
     def forward(
         ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers
     ) -> Tensor:
-        y = buffers.empty(len(after), x.shape[1], like=x).copy_(add)
+        y = buffers.units(len(after), x.shape[1], x).copy_(add)
         for rows, mask in _strips(weight, before, after, buffers):
             y[rows].addmm_(mask.mul_(weight[rows]), x)
         ctx.save_for_backward(weight, x, before, after)
@@ -245,7 +246,7 @@ class _ComparedProduct(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         weight, x, before, after = ctx.saved_tensors
         dweight = ctx.buffers.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
-        dx = ctx.buffers.empty(*x.shape, like=x).zero_() if ctx.needs_input_grad[1] else None
+        dx = ctx.buffers.units(*x.shape, x).zero_() if ctx.needs_input_grad[1] else None
         for rows, mask in _strips(weight, before, after, ctx.buffers):
             if dweight is not None:
                 torch.mm(dy[rows], x.t(), out=dweight[rows])
