@@ -39,6 +39,7 @@ fuzz: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.startup
 
 # PIP_CONSTRAINT holds the build's own requirements, too, to the versions in the file.
 .venv/installed: pyproject.toml constraints.txt

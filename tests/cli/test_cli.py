@@ -83,6 +83,13 @@ def test_a_query_imports_nothing_that_it_does_not_need(home, command) -> None:
     assert not imported & {f"made.cli.{other}" for other in others}
 
 
+def test_a_wrong_folder_is_refused_before_torch_is_imported(tmp_path) -> None:
+    code = "import sys\nfrom made.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
+    words = [sys.executable, "-c", code, "score", tmp_path / "nothing", "penguins"]
+    result = subprocess.run(words, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (4, f"Error: {tmp_path / 'nothing'}: no such folder.\n")
+
+
 def test_the_estimator_imports_scikit_learn_and_what_it_needs_itself() -> None:
     code = (
         "import sys, made; made.MADE; assert not {'pydantic', 'filelock', 'rich', 'typer', 'jinja2', 'matplotlib', "

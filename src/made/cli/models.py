@@ -25,12 +25,14 @@ def load(folder: Path, masks: int | None = None, quiet: bool = False) -> Model:
         masks: how many masks a model of unlimited masks averages; default: the model's.
         quiet: print no note if training is not finished.
     """
-    with quick_imports():
-        import pyarrow.compute  # noqa: F401
-
-        from made.model.model import Model
+    from made.model.manifest import Manifest
 
     try:
+        Manifest.read(folder)  # a wrong folder is refused before torch is imported
+        with quick_imports():
+            import pyarrow.compute  # noqa: F401
+
+            from made.model.model import Model
         model = Model.load(folder)
     except OSError as error:
         raise ModelError(f"{folder} cannot be read: {error.strerror or error}.") from None
