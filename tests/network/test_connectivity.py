@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,42 +20,52 @@ def test_masks_are_those_of_figure_1() -> None:
     assert output == [[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]]
 
 
-@given(
-    columns=st.integers(1, 9),
-    sizes=st.lists(st.integers(1, 12), max_size=3),
-    masks=st.sampled_from([1, 2, 5, None]),
-    ordering=st.sampled_from(["natural", "random"]),
-    resample=st.sampled_from(["both", "ordering", "degrees", "neither"]),
-    residual=st.booleans(),
-    seed=st.integers(0, 2**63 - 1),
+FAMILIES = st.builds(
+    Connectivities,
+    st.integers(1, 9),
+    st.lists(st.integers(1, 12), max_size=3).map(tuple),
+    st.sampled_from([1, 2, 5, None]),
+    st.sampled_from(["natural", "random"]),
+    st.sampled_from(["both", "ordering", "degrees", "neither"]),
+    st.booleans(),
+    st.integers(0, 2**63 - 1),
 )
-def test_degrees_follow_the_paper(columns, sizes, masks, ordering, resample, residual, seed) -> None:
-    family = Connectivities(columns, tuple(sizes), masks, ordering, resample, residual, seed)
-    for number in range(7):
-        for lowest in (0, 1):
-            connectivity = family.draw(number, lowest=lowest)
-            assert sorted(connectivity.ordering) == list(range(1, columns + 1))
-            low = min(lowest, columns - 1)
-            for layer, degrees in enumerate(connectivity.hidden):
-                assert len(degrees) == sizes[layer]
-                assert degrees.min() >= low
-                assert degrees.max() <= columns - 1
-                if residual and layer and sizes[layer] == sizes[layer - 1]:
-                    assert (degrees == connectivity.hidden[layer - 1]).all()
-                low = degrees.min()
-            # the autoregressive property, equation 10: no path to an output from its own column or a later one
-            later = connectivity.ordering[:, None] <= connectivity.ordering[None, :]
-            assert not connectivity.dependencies(direct=True)[later].any()
-        again = Connectivities(columns, tuple(sizes), masks, ordering, resample, residual, seed)[number]
-        assert again.equals(family[number])
-        if masks is not None:
-            assert family[number].equals(family[number % masks])
-        if resample in ("degrees", "neither"):
-            assert (family[number].ordering == family[0].ordering).all()
-        if resample in ("ordering", "neither"):
-            assert all((a == b).all() for a, b in zip(family[number].hidden, family[0].hidden, strict=True))
-    if ordering == "natural":
-        assert (family[0].ordering == np.arange(1, columns + 1)).all()
+
+
+@given(FAMILIES, st.integers(0, 6), st.sampled_from([0, 1]))
+def test_degrees_follow_the_paper(family, number, lowest) -> None:
+    connectivity, low = family.draw(number, lowest=lowest), min(lowest, family.columns - 1)
+    assert sorted(connectivity.ordering) == list(range(1, family.columns + 1))
+    assert [len(degrees) for degrees in connectivity.hidden] == list(family.hidden_sizes)
+    for layer, degrees in enumerate(connectivity.hidden):
+        assert low <= degrees.min() <= degrees.max() <= family.columns - 1
+        if family.residual and layer and len(degrees) == len(connectivity.hidden[layer - 1]):
+            assert (degrees == connectivity.hidden[layer - 1]).all()
+        low = degrees.min()
+
+
+@given(FAMILIES, st.integers(0, 6), st.sampled_from([0, 1]))
+def test_no_output_depends_on_its_own_column_or_a_later_one(family, number, lowest) -> None:
+    """The autoregressive property, equation 10."""
+    connectivity = family.draw(number, lowest=lowest)
+    later = connectivity.ordering[:, None] <= connectivity.ordering[None, :]
+    assert not connectivity.dependencies(direct=True)[later].any()
+
+
+@given(FAMILIES, st.integers(0, 6))
+def test_a_connectivity_is_a_function_of_the_seed_and_its_number(family, number) -> None:
+    assert replace(family).draw(number).equals(family.draw(number))
+    assert family[number].equals(family[number if family.masks is None else number % family.masks])
+
+
+@given(FAMILIES, st.integers(0, 6))
+def test_only_what_is_resampled_changes(family, number) -> None:
+    if family.resample in ("degrees", "neither"):
+        assert (family[number].ordering == family[0].ordering).all()
+    if family.resample in ("ordering", "neither"):
+        assert all((a == b).all() for a, b in zip(family[number].hidden, family[0].hidden, strict=True))
+    if family.ordering == "natural":
+        assert (family[0].ordering == np.arange(1, family.columns + 1)).all()
 
 
 def test_degrees_are_uniform_and_orderings_too() -> None:

@@ -76,25 +76,36 @@ def test_table_mnist_tries_the_rates_that_are_asked_for(here) -> None:
     assert "are for the paper's rows" in run("table", "mnist", "--row", "ours", "--rate", 0.1, code=2).stderr
 
 
-def test_samples_are_drawn_beside_their_neighbours(here) -> None:
-    refused = run("figure", "samples", "--data", "digits", code=2)
-    assert "names no model of digits" in refused.stderr
+@pytest.fixture
+def drawer(here):
+    """The folder of a model of the digits, which the results name as the best."""
     folder = here / "runs" / "digits" / "2x6-32-masks-seed7"
-    data = datasets.load("digits")
-    MADE(hidden_sizes=(6, 6), masks=4, max_epochs=1, columns="binary").fit(data.train).save(folder)
+    MADE(hidden_sizes=(6, 6), masks=4, max_epochs=1, columns="binary").fit(datasets.load("digits").train).save(folder)
     row = result_of("digits", "MADE 2hl (32 masks)", 20.0, seed=7, config={"name": "2x6-32-masks"})
     worse = result_of("digits", "MADE 1hl (1 mask)", 30.0, config={"name": "nothing"})
     write(here / "results", "mnist", [worse, row])
+    return folder
+
+
+def test_samples_need_a_model(here) -> None:
+    assert "names no model of digits" in run("figure", "samples", "--data", "digits", code=2).stderr
+
+
+def test_samples_are_drawn_beside_their_neighbours(here, drawer) -> None:
+    data = datasets.load("digits")
     (result,) = json.loads(run("figure", "samples", "--data", "digits", "--json", "--quiet").stdout)
-    assert result["config"]["name"] == folder.name
-    assert set(FIELDS) <= set(result)
+    assert result["config"]["name"] == drawer.name
     assert (result["samples"], result["test_nll"], result["seed"]) == (100, None, 0)
     far = [(row != data.train).sum(axis=1).min() for row in data.test]
     assert result["nearest_of_test"] == pytest.approx(np.mean(far))
     assert result["nearest"] > result["nearest_of_test"]
+    assert set(FIELDS) <= set(result)
     assert json.loads((here / "results" / "samples.json").read_text()) == [result]
     assert (here / "results" / "samples.png").read_bytes().startswith(b"\x89PNG")
-    said = run("figure", "samples", "--data", "digits", "--model", folder, "--masks", 5, "--out", "new/my.svg")
+
+
+def test_samples_are_drawn_of_any_model_to_any_file(here, drawer) -> None:
+    said = run("figure", "samples", "--data", "digits", "--model", drawer, "--masks", 5, "--out", "new/my.svg")
     assert "50 samples" in said.stdout
     assert "has only 4 masks" in said.stderr
     assert "<svg" in (here / "new" / "my.svg").read_text()

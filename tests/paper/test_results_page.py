@@ -33,62 +33,87 @@ def test_the_report_says_in_which_orderings_rows_were_judged() -> None:
     assert describe_orderings({}) == ""
 
 
-def test_table_4_has_the_paper_beside_ours(tmp_path) -> None:
+@pytest.fixture
+def uci_rows() -> list[dict]:
     rows = [result_of("adult", row, nll) for row, nll in (("MADE", 13.0), ("ours", 12.5), ("any-order", 13.0))]
     rows[-1]["config"] = {"parameters": {"evaluation_masks": 16, "ordering": "random"}}
-    write(tmp_path, "uci", [*rows, result_of("web", "MADE", 30.0), result_of("dna", "ours", 1.0, test_nll=None)])
+    return rows
+
+
+def test_table_4_has_the_paper_beside_ours(tmp_path, uci_rows) -> None:
+    write(tmp_path, "uci", [*uci_rows, result_of("web", "MADE", 30.0), result_of("dna", "ours", 1.0, test_nll=None)])
     page = results_page(tmp_path)
     assert line(page, "MADE", "paper")[2] == "13.12 ± 0.05"
     assert line(page, "MADE", "here")[2:] == ["13.00 ± 0.25", "", "", "", "", "", "", "30.00 ± 0.25"]
     assert line(page, "ours", "here")[2:5] == ["**12.50 ± 0.25**", "", ""]  # what is not finished is not shown
+
+
+def test_the_best_of_the_paper_is_bold(tmp_path, uci_rows) -> None:
+    write(tmp_path, "uci", uci_rows)
+    page = results_page(tmp_path)
     assert line(page, "EoNADE 1hl (16 ord.)", "paper")[-1] == "**27.87 ± 0.20**"
     assert line(page, "DARN", "paper")[8] == "**46.10**"
     assert "275.92 ± 1.01" in page
-    assert published.ABSENT["rcv1"] in page
+
+
+def test_the_price_of_any_order_and_the_runs_are_listed(tmp_path, uci_rows) -> None:
+    write(tmp_path, "uci", uci_rows)
+    page = results_page(tmp_path)
     assert line(page, "adult", "12.50") == ["adult", "12.50", "13.00", "+4.00 %", "16 random ones"]
-    how = [
-        "ours, small",
-        "evening",
-        "1",
-        "1",
-        "13.50",
-        "12.50 ± 0.25",
-        "10",
-        "20",
-        "0",
-        "abc",
-        "`made paper table uci`",
-    ]
-    assert line(page, "adult", "ours")[2:] == how
-    write(tmp_path, "uci", [*rows, result_of("rcv1", "MADE", 47.0)])
+    how = ["ours, small", "evening", "1", "1", "13.50", "12.50 ± 0.25", "10", "20", "0", "abc"]
+    assert line(page, "adult", "ours")[2:] == [*how, "`made paper table uci`"]
+
+
+def test_an_absent_dataset_is_explained_until_it_has_a_result(tmp_path, uci_rows) -> None:
+    write(tmp_path, "uci", uci_rows)
+    assert published.ABSENT["rcv1"] in results_page(tmp_path)
+    write(tmp_path, "uci", [*uci_rows, result_of("rcv1", "MADE", 47.0)])
     assert published.ABSENT["rcv1"] not in results_page(tmp_path)
 
 
-def test_table_6_and_the_claims(tmp_path) -> None:
+@pytest.fixture
+def mnist_rows() -> list[dict]:
+    """Table 6 with networks of 400 units, and an ensemble of our own."""
     numbers = {(1, "1 mask"): 90.0, (2, "1 mask"): 90.25, (1, "32 masks"): 89.0, (2, "32 masks"): 87.0}
     rows = []
     for (layers, masks), nll in numbers.items():
         config = {"name": "some", "hidden_sizes": [400] * layers, "max_epochs": 60}
         rows.append(result_of("binarized_mnist", f"MADE {layers}hl ({masks})", nll, config=config))
     many = {"name": "8 networks", "members": 8, "parameters": {"hidden_sizes": [700, 700], "max_epochs": 90}}
-    rows.append(result_of("binarized_mnist", "ours", 84.0, config=many))
-    write(tmp_path, "mnist", rows)
+    return [*rows, result_of("binarized_mnist", "ours", 84.0, config=many)]
+
+
+def test_table_6_has_the_paper_beside_ours(tmp_path, mnist_rows) -> None:
+    write(tmp_path, "mnist", mnist_rows)
     page = results_page(tmp_path)
     assert line(page, "MADE 2hl (32 masks)", "86.64 ± 0.44")[2:] == ["87.00 ± 0.25", "400 x 400", "60"]
     assert line(page, "ours")[1:] == ["", "**84.00 ± 0.25**", "700 x 700", "90"]
     assert line(page, "DBN 2hl")[1] == "≈ 84.55"
+
+
+def test_one_layer_is_compared_with_two(tmp_path, mnist_rows) -> None:
+    write(tmp_path, "mnist", mnist_rows)
+    page = results_page(tmp_path)
     assert "The paper's MADE has 8000 units in each layer; here it has 400" in page
     assert "With 1 mask, two layers are 0.25 nats worse here (the intervals overlap), and 1.19 worse" in page
     assert "With 32 masks, two layers are 2.00 nats better here, and 1.40 better in the paper." in page
-    rows[2]["config"] = rows[2]["config"] | {"hidden_sizes": [8000]}
-    write(tmp_path, "mnist", rows)
+
+
+def test_layers_of_different_sizes_are_not_compared(tmp_path, mnist_rows) -> None:
+    mnist_rows[2]["config"] |= {"hidden_sizes": [8000]}
+    write(tmp_path, "mnist", mnist_rows)
     page = results_page(tmp_path)
     assert "The paper's MADE has 8000 units in each layer; here some rows have 400" in page
     assert "With 32 masks, one layer has 8000 units here, and two have 400 x 400: no comparison." in page
     assert "With 1 mask, two layers are 0.25 nats worse here" in page
-    write(tmp_path, "mnist", rows[:1])
-    page = results_page(tmp_path)
-    assert page.count("not both are measured here yet") == 2
+
+
+def test_what_is_not_measured_is_not_compared(tmp_path, mnist_rows) -> None:
+    write(tmp_path, "mnist", mnist_rows[:1])
+    assert results_page(tmp_path).count("not both are measured here yet") == 2
+
+
+def test_claims_are_shown_beside_the_ratio_that_was_measured(tmp_path) -> None:
     ratio, medians = {"median": 2.31, "low": 2.0, "high": 2.5}, {"1 mask": 0.2, "32 masks": 0.46}
     claim = result_of("", "a step", 0) | {"paper": "44 s and 100 s", "ratio": ratio, "medians": medians}
     write(tmp_path, "claims", [claim])

@@ -64,30 +64,46 @@ def test_the_terms_of_the_theory_are_clear() -> None:
         assert [getattr(sizes, series.symbol) for sizes in series.each()] == list(series.sizes)
 
 
-def test_what_is_measured(capsys) -> None:
-    threads, state = torch.get_num_threads(), torch.random.get_rng_state()
+@pytest.fixture(scope="module")
+def measured():
+    """A quick measurement, and the lines that were reported."""
     lines: list[str] = []
+    threads, state = torch.get_num_threads(), torch.random.get_rng_state()
     result = measure(quick=True, report=lines.append)
     assert torch.get_num_threads() == threads
     assert (torch.random.get_rng_state() == state).all()
+    return result, lines
+
+
+def test_what_is_measured(measured) -> None:
+    result, _ = measured
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert list(result) == ["machine", "series", "rows"]
     assert result["machine"]["threads"] == 1
+
+
+def test_every_row_of_the_table_is_measured(measured) -> None:
+    result, _ = measured
     assert len(result["rows"]) == 9
-    named = [name for row in result["rows"] for name in (row["measured"] or "").split("; ") if name]
+    assert all(row["measured"] for row in result["rows"])
+    named = [name for row in result["rows"] for name in row["measured"].split("; ")]
     assert sorted([*named, "L"]) == sorted(series["name"] for series in result["series"])
-    for row in result["rows"]:
-        assert row["measured"]
-    for series, line in zip(result["series"], lines, strict=True):
+
+
+def test_a_series_varies_one_size(measured) -> None:
+    for series in measured[0]["series"]:
         assert len(series["sizes"]) == len(series["seconds"]) >= 3
         assert min(series["seconds"]) > 0
         assert set(series["fixed"]) == {"D", "K", "L", "R", "direct", "system"} - {series["symbol"]}
+
+
+def test_exponents_are_fitted_and_reported(measured) -> None:
+    for series, line in zip(measured[0]["series"], measured[1], strict=True):
         each = [Sizes(**series["fixed"], **{series["symbol"]: size}) for size in series["sizes"]]
         grown = [2**size for size in series["sizes"]] if "2^" in series["name"] else series["sizes"]
         assert series["theory"] == fit_power_law(grown, list(map(operations, each)))[0]
         assert (series["exponent"], series["stderr"]) == fit_power_law(grown, series["seconds"])
         assert line.startswith(f"{series['name']}: exponent {series['exponent']:.2f} ± {series['stderr']:.2f}, theory")
-    assert capsys.readouterr().out == ""
 
 
 def test_threads_are_as_before_even_if_it_fails() -> None:
