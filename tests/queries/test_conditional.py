@@ -117,13 +117,15 @@ def test_quantiles_of_integers_are_integers() -> None:
 @pytest.mark.parametrize("sizes", [(), (12,), (12, 12)])
 @pytest.mark.parametrize("segments", [1, 4])
 def test_one_pass_is_enough_where_masks_agree(sizes, segments) -> None:
-    """With one hidden layer, or a segment for each column, all masks say the same of one column given others."""
+    """With one hidden layer, or a segment for each column, all masks say the same of one column given others; with a
+    segment for each column, also given nothing."""
     network = Network(COLUMNS, Connectivities(4, sizes, masks=None), direct=True, conditioning=True, activation="tanh")
     with torch.no_grad():
         for weight in network.parameters():
             weight.add_(torch.randn(weight.shape) * 0.3)
     network = network.double()
-    for rows, alike in ((ROWS[:3], len(sizes) == 1 or (len(sizes) == 2 and segments > 1)), (ROWS, False)):
+    some = len(sizes) == 1 or (len(sizes) == 2 and segments > 1)
+    for rows, alike in ((ROWS[:3], some), (ROWS, len(sizes) > 0 and segments > 1)):
         found = predict(Ensemble(network, 5, segments=segments), rows, 1)
         assert len(found.units) == (1 if alike else 5)
         given = ~rows.isnan()

@@ -21,10 +21,21 @@ from made.network.masked import Network
 from made.queries.batches import blocks
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
-from made.queries.incremental import IncrementalPass
+from made.queries.incremental import IncrementalPass, rows_at_a_time
 from made.queries.likelihood import log_prob, outputs, require_prefixes
 
-__all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "predict", "predictions"]
+__all__ = [
+    "Forecast",
+    "Prediction",
+    "Summary",
+    "apart_if_unknown",
+    "column_units",
+    "forecast",
+    "predict",
+    "predictions",
+]
+
+MOST_UNITS = 2**18  # output units, in probabilities of several values at a time
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,13 @@ class Prediction:
     def probabilities(self, count: int) -> Tensor:
         """The probability of each value 0, ..., count - 1 of a discrete column. Shape: (rows, count)."""
         values = torch.arange(count, dtype=self.units.dtype, device=self.units.device)
-        probabilities = torch.stack([self.log_prob(value) for value in values], dim=1).exp()
+        some = max(1, MOST_UNITS // max(self.units.numel(), 1))  # values at a time
+        parts = []
+        for each in values.split(some):
+            units, shape = self.units.expand(len(each), *self.units.shape), (len(each), *self.weights.shape)
+            log_p = self.weights + self.kind.log_prob(units, each.reshape(-1, 1, 1).expand(shape))
+            parts.append(log_p.logsumexp(dim=1))
+        probabilities = torch.cat(parts).t().exp()
         return probabilities / probabilities.sum(dim=1, keepdim=True)
 
     def mode(self) -> Tensor:
@@ -122,7 +139,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
         ensemble: the network and its masks.
         rows: the rows, NaN for a missing value; or evidence.
         column: the number of the column.
-        batch_size: the number of rows in a pass.
+        batch_size: the number of rows in a pass; the least number, where one mask is enough.
 
     Example:
         >>> from made import Connectivities, Ensemble, Network
@@ -138,8 +155,9 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     observed = given.clone()
     observed[:, column] = True
     evidence = Evidence(values, observed, given if given.any() else None)
-    if len(values) and any_order and _masks_agree(ensemble) and bool(given.any(dim=1).all()):
-        parts = [Evidence(some.values, None, some.given) for _, some in evidence.split(batch_size)]
+    if len(values) and any_order and _masks_agree(ensemble, bool(given.any(dim=1).all())):
+        size = max(batch_size, rows_at_a_time(network))
+        parts = [Evidence(some.values, None, some.given) for _, some in evidence.split(size)]
         alike = torch.cat([IncrementalPass(network, part).units(column) for part in parts])
         return Prediction(network.columns[column], alike.new_zeros(1, len(alike)), alike.unsqueeze(0))
     numbers = ensemble.numbers
@@ -162,29 +180,35 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     return Prediction(network.columns[column], weights.log_softmax(dim=0), units)
 
 
-def _masks_agree(ensemble: Ensemble) -> bool:
-    """Whether all masks of an any-order model give one column the same distribution, given some of the others.
+def _masks_agree(ensemble: Ensemble, some_given: bool) -> bool:
+    """Whether all masks of an any-order model give one column the same distribution, and nothing else is asked for.
 
-    Every unit of the first layer sees what is given, whatever its degree, and the column comes last, so that all units
-    of the last layer serve it. Masks differ only between hidden layers, and not in the pass of a segment of one column,
-    in which all degrees are equal.
+    If some columns are given, every unit of the first layer sees them, whatever its degree, and the column comes last,
+    so that all units of the last layer serve it. Masks differ only between hidden layers, and not in the pass of a
+    segment of one column, in which all degrees are equal. If nothing is given, they agree if every column is a segment,
+    unless such rows have masks of their own.
     """
-    depth = ensemble.network.depth
+    family, depth = ensemble.network.connectivities, ensemble.network.depth
+    if not some_given:
+        return ensemble.one_by_one and not (family.whole_rows and family.incomplete_rows)
     return depth == 1 or (depth > 1 and ensemble.segments > 1)
 
 
 def predictions(ensemble: Ensemble, rows: Rows | Evidence, column: int) -> Iterator[tuple[Tensor, Prediction]]:
     """The distribution of one column, block by block, and the numbers of the rows that it is for; each row once."""
     evidence = Evidence.of(ensemble.network, rows)
-    known = evidence.is_observed
-    others = torch.arange(known.shape[1], device=known.device) != column
     for block in blocks(len(evidence)):
-        some = known[block][:, others].any(dim=1)
-        # Rows of which nothing is known are kept apart: for the others, one mask may be enough.
-        for which in (some.nonzero().squeeze(1), (~some).nonzero().squeeze(1)):
-            if len(which):
-                index = which + block.start
-                yield index, predict(ensemble, evidence[index], column)
+        for which, prediction in apart_if_unknown(ensemble, evidence[block], column):
+            yield which + block.start, prediction
+
+
+def apart_if_unknown(ensemble: Ensemble, rows: Rows | Evidence, column: int) -> Iterator[tuple[Tensor, Prediction]]:
+    """The same of one block: first of rows of which something is known, for which one mask may be enough."""
+    evidence = Evidence.of(ensemble.network, rows)
+    known = evidence.is_observed.sum(dim=1) - evidence.is_observed[:, column].long() > 0
+    for which in (known.nonzero().squeeze(1), (~known).nonzero().squeeze(1)):
+        if len(which):
+            yield which, predict(ensemble, evidence if len(which) == len(evidence) else evidence[which], column)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from torch import Tensor
 from made.errors import QuestionError
 from made.hints import hint
 from made.queries.batches import blocks
-from made.queries.conditional import Prediction, predictions
+from made.queries.conditional import Prediction, apart_if_unknown
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
@@ -173,7 +173,7 @@ class _Noisy:
             if size:
                 unlike[:, d] = -math.log(max(size - 1, 1))
             else:
-                ((_, marginal),) = predictions(ensemble, nothing, d)
+                ((_, marginal),) = apart_if_unknown(ensemble, nothing, d)
                 unlike[:, d] = marginal[torch.zeros_like(values[:, d], dtype=torch.long)].log_prob(values[:, d])
         logs = [each.log().clamp(min=NEVER) for each in (1 - chance, chance)]
         return cls(ensemble, codes, values, observed, unlike, logs[0], logs[1], counts)
@@ -247,7 +247,7 @@ def _entries(noisy: _Noisy, values: Tensor, seen: Tensor, d: int) -> Iterator[tu
     """The distribution of column d given what is seen of the others, in the rows that observe it."""
     rows = noisy.observed[:, d].nonzero().squeeze(1)
     if len(rows):
-        for which, prediction in predictions(noisy.ensemble, Evidence(values[rows], seen[rows]), d):
+        for which, prediction in apart_if_unknown(noisy.ensemble, Evidence(values[rows], seen[rows]), d):
             yield rows[which], prediction
 
 
@@ -292,7 +292,7 @@ def _ascend(noisy: _Noisy) -> Denoised:
     codes = _codes(noisy, values)
     for d in gone.any(dim=0).nonzero().squeeze(1).tolist():
         lack = gone[:, d].nonzero().squeeze(1)
-        for which, prediction in predictions(noisy.ensemble, Evidence(values[lack], seen[lack]), d):
+        for which, prediction in apart_if_unknown(noisy.ensemble, Evidence(values[lack], seen[lack]), d):
             codes[lack[which], d] = prediction.kind.outer(prediction.mode()).to(codes)
     nan = torch.full_like(chance, torch.nan)
     return noisy.result(codes, chance, nan, nan, "local optimum")

@@ -59,6 +59,11 @@ class Ensemble:
         return self.network.connectivities.any_order
 
     @property
+    def one_by_one(self) -> bool:
+        """Whether a pass evaluates one column, given all columns before it (:mod:`made.queries.incremental`)."""
+        return self.segments >= len(self.network.columns) > 1 and self.network.depth > 0
+
+    @property
     def cardinalities(self) -> list[int]:
         """The number of values of each column that can be shown; 0 for a column of numbers."""
         return [kind.cardinality for kind in self.network.columns]

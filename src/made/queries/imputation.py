@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.queries.batches import blocks
-from made.queries.conditional import Prediction, predictions
+from made.queries.conditional import Prediction, apart_if_unknown
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.random import uniform
@@ -50,29 +50,37 @@ def draw(
     known: NDArray[np.float64],
     generator: torch.Generator,
     temperature: float = 1.0,
+) -> NDArray[np.float64]:
+    """Rows with every NaN replaced by a draw. Shapes: (rows, columns) to (rows, columns)."""
+    check_temperature(temperature)  # also where there is nothing to draw
+    drawn = known.copy()
+    for block in blocks(len(known)):
+        _draw_missing(ensemble, drawn[block], generator, temperature)
+    return drawn
+
+
+def _draw_missing(
+    ensemble: Ensemble,
+    rows: NDArray[np.float64],
+    generator: torch.Generator,
+    temperature: float = 1.0,
     *,
     shared_ordering: bool = False,
-) -> NDArray[np.float64]:
-    """Rows with every NaN replaced by a draw. Shapes: (rows, columns) to (rows, columns).
+) -> None:
+    """Replace the NaN of rows by draws, in place.
 
     ``shared_ordering`` is faster where rows lack many different columns: all rows share the orderings of the masks, but
     for those that lack a single value.
     """
-    check_temperature(temperature)  # also where there is nothing to draw
-    drawn = known.copy()
-    apart = shared_ordering and ensemble.any_order
-    for block in blocks(len(known)):
-        some = known[block]
-        count = np.isnan(some).sum(axis=1)
-        if apart:
-            _draw_single(ensemble, drawn[block], np.flatnonzero(count == 1), generator)
-        rows = np.flatnonzero(count > apart)
-        if len(rows):
-            values = sample(
-                ensemble, known=some[rows], temperature=temperature, asked_last=not apart, generator=generator
-            )
-            drawn[block.start + rows] = np.where(np.isnan(some[rows]), values.cpu().numpy(), some[rows])
-    return drawn
+    missing = np.isnan(rows)
+    count = missing.sum(axis=1)
+    apart = shared_ordering and ensemble.any_order and not ensemble.one_by_one
+    if apart:
+        _draw_single(ensemble, rows, np.flatnonzero(count == 1), generator)
+    which = np.flatnonzero(count > apart)
+    if len(which):
+        values = sample(ensemble, known=rows[which], temperature=temperature, asked_last=not apart, generator=generator)
+        rows[which] = np.where(missing[which], values.cpu().numpy(), rows[which])
 
 
 def _draw_single(
@@ -85,7 +93,7 @@ def _draw_single(
     for column in np.unique(lacking).tolist():
         places = np.flatnonzero(lacking == column)
         index = torch.from_numpy(places).to(like.device)
-        for part, prediction in predictions(ensemble, rows[which[places]], column):
+        for part, prediction in apart_if_unknown(ensemble, rows[which[places]], column):
             values = prediction.draw(noise[:, index[part]])
             rows[which[places[part.cpu().numpy()]], column] = prediction.kind.outer(values).cpu().numpy()
 
@@ -105,7 +113,8 @@ def fill(
         for block in blocks(len(codes)):
             rows = block.start + np.flatnonzero(missing[block].any(axis=1))
             # All draws of a row together: a pass for many rows takes hardly longer than one for few.
-            drawn = draw(ensemble, codes[rows].repeat(draws, axis=0), generator, shared_ordering=True)
+            drawn = codes[rows].repeat(draws, axis=0)
+            _draw_missing(ensemble, drawn, generator, shared_ordering=True)
             filled[:, rows] = drawn.reshape(len(rows), draws, codes.shape[1]).swapaxes(0, 1)
         return filled
     for places, d, prediction in _missing(ensemble, codes):
@@ -121,7 +130,7 @@ def _missing(ensemble: Ensemble, codes: NDArray[np.float64]) -> Iterator[tuple[N
         evidence = Evidence.of(ensemble.network, codes[block])
         for d in np.flatnonzero(missing.any(axis=0)).tolist():
             rows = torch.from_numpy(np.flatnonzero(missing[:, d])).to(evidence.values.device)
-            for which, prediction in predictions(ensemble, evidence[rows], d):
+            for which, prediction in apart_if_unknown(ensemble, evidence[rows], d):
                 yield block.start + rows[which].cpu().numpy(), d, prediction
 
 

@@ -13,17 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from made.network.masked import ACTIVATIONS, Network
 from made.queries.evidence import Evidence
 
-__all__ = ["IncrementalPass", "complete", "factors"]
+__all__ = ["IncrementalPass", "complete", "factors", "rows_at_a_time"]
+
+
+def rows_at_a_time(network: Network) -> int:
+    """A number of rows whose first layer does not take much memory."""
+    return max(2**21 // max(network.sizes), 1)
 
 
 class IncrementalPass:
-    """The first layer of several rows, after the columns seen so far.
+    """The first layer of several rows, after the columns seen so far; rows may have seen different columns.
 
     Arguments:
         network: an any-order network that has hidden layers.
@@ -32,78 +38,105 @@ class IncrementalPass:
 
     def __init__(self, network: Network, evidence: Evidence) -> None:
         self.network, columns = network, network.columns
+        self.activation = ACTIVATIONS[network.activation]
         self.offsets = [network.get_parameter(f"b{layer}") for layer in range(1, network.depth + 1)] + [network.c]
         if network.conditioning:  # every unit of later layers has the same degree, and sees all of the layer before
             after = [network.get_parameter(f"U{layer}").sum(dim=1) for layer in range(2, network.depth + 2)]
             self.offsets = [self.offsets[0], *(b + u for b, u in zip(self.offsets[1:], after, strict=True))]
-        self.offsets = [each.unsqueeze(1) for each in self.offsets]
-        self.x = evidence.values.new_zeros(columns.inputs, len(evidence))
-        self.first = self.offsets[0].expand(-1, len(evidence)).clone()
+        self.weights = {name: network.get_parameter(name).t() for name in network.matrices}
+        self.x = evidence.values.new_zeros(len(evidence), columns.inputs)
+        self.first = self.offsets[0].expand(len(evidence), -1).clone()
         if evidence.given is not None:
-            flags = torch.from_numpy(columns.input_columns).to(self.x.device)
-            self.x = (columns.encode(evidence.values) * evidence.given.index_select(1, flags)).t().contiguous()
-            self.first += network.get_parameter("W1") @ self.x
+            self.x = columns.encode(evidence.values) * columns.per_unit(evidence.given)
+            self.first.addmm_(self.x, self.weights["W1"])
             if network.conditioning:
-                self.first += network.get_parameter("U1") @ evidence.given.t().to(self.x.dtype)
+                self.first.addmm_(evidence.given.to(self.x.dtype), self.weights["U1"])
 
-    def units(self, d: int) -> Tensor:
-        """The output units of column d, given what has been seen. Shape: (rows, outputs of the column)."""
+    def units(self, d: int, rows: Tensor | None = None) -> Tensor:
+        """The output units of column d, given what has been seen, of all rows or some.
+
+        Shape: (rows, outputs of the column).
+        """
         network, own = self.network, self.network.output_units(d)
-        activation = ACTIVATIONS[network.activation]
-        h = activation(self.first.clone())
+        h = self.activation(self.first.clone() if rows is None else self.first.index_select(0, rows))
         for layer in range(2, network.depth + 1):
-            y = activation(torch.addmm(self.offsets[layer - 1], network.get_parameter(f"W{layer}"), h))
-            h = h + y if network.joined(layer) else y
-        outputs = torch.addmm(self.offsets[-1][own], network.get_parameter("V")[own], h)
+            y = self.activation(torch.addmm(self.offsets[layer - 1], h, self.weights[f"W{layer}"]))
+            h = y.add_(h) if network.joined(layer) else y
+        outputs = torch.addmm(self.offsets[-1][own], h, self.weights["V"][:, own])
         if network.direct:
-            outputs.addmm_(network.get_parameter("A")[own], self.x)
-        return outputs.t()
+            outputs.addmm_(self.x if rows is None else self.x.index_select(0, rows), self.weights["A"][:, own])
+        return outputs
 
-    def see(self, d: int, values: Tensor, flags: Tensor) -> None:
-        """Add column d to what is seen, in the flagged rows. Shapes: (rows), twice."""
+    def see(self, d: int, values: Tensor, rows: Tensor | None = None) -> None:
+        """Add column d to what all rows have seen, or some. Shapes: (rows), twice."""
         network, own = self.network, self.network.input_units(d)
-        units = (network.columns[d].encode(values) * flags.unsqueeze(1)).t()
-        self.x[own] += units
-        self.first.addmm_(network.get_parameter("W1")[:, own], units)
+        units = network.columns[d].encode(values)
+        more = units @ self.weights["W1"][own]
         if network.conditioning:
-            self.first.addmm_(network.get_parameter("U1")[:, d : d + 1], flags.unsqueeze(0).to(units.dtype))
+            more += self.weights["U1"][d]
+        if rows is None:
+            self.x[:, own] = units
+            self.first += more
+        else:
+            self.x[:, own].index_copy_(0, rows, units)
+            self.first.index_add_(0, rows, more)
 
 
 @torch.no_grad()
 def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
     """log p(x_d | x_<d) of each column that is asked for, in this order, (rows); 0 where it is not asked for."""
     state, asked = IncrementalPass(network, evidence), evidence.asked
+    some = asked.any(dim=0).tolist()
+    all_of_them = asked.all(dim=0).tolist()
     for d in order:
-        here, values = asked[:, d], evidence.values[:, d]
-        if not here.any():
+        if not some[d]:
             continue
-        yield d, network.columns[d].log_prob(state.units(d), values).masked_fill(~here, 0)
-        state.see(d, values, here)
+        rows = None if all_of_them[d] else asked[:, d].nonzero().squeeze(1)
+        values = evidence.values[:, d] if rows is None else evidence.values[rows, d]
+        factor = network.columns[d].log_prob(state.units(d, rows), values)
+        yield d, factor if rows is None else torch.zeros_like(evidence.values[:, d]).index_copy_(0, rows, factor)
+        state.see(d, values, rows)
 
 
 @torch.no_grad()
 def complete(
     network: Network,
     rows: Tensor,
-    order: Sequence[int],
+    positions: Tensor,
     uniform: Tensor | None,
     temperature: float = 1.0,
 ) -> Tensor:
-    """Fill the NaN of each row in this order, with draws, or, without random numbers, with the most likely values.
+    """Fill the NaN of each row with draws, or, without random numbers, with the most likely values.
 
-    Shapes: (rows, columns), twice, to (rows, columns).
+    Each row has an ordering of its own. Rows that are at the same column share a pass, and the next pass is for the
+    column that most rows are at, so that there are fewer passes than for one ordering after the other.
+
+    Arguments:
+        network: an any-order network that has hidden layers.
+        rows: the rows, coded, (rows, columns).
+        positions: the position of each column in the ordering of the row, (rows, columns).
+        uniform: uniform random numbers, (rows, columns); ``None`` for the most likely values.
+        temperature: of each conditional.
     """
-    missing = rows.isnan()
+    missing, width = rows.isnan(), rows.shape[1]
     filled = rows.masked_fill(missing, 0)
-    noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype)
-    state = IncrementalPass(network, Evidence(filled, None, ~missing))
-    for d in order:
-        if not missing[:, d].any():
-            continue
-        kind, units = network.columns[d], state.units(d)
+    state = IncrementalPass(network, Evidence(filled, None, None if missing.all() else ~missing))
+    noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype).t().contiguous()
+    drawn = filled.t().contiguous()
+    left = np.where(missing.cpu().numpy(), positions.cpu().numpy(), width)  # (rows, columns)
+    at = np.where(left.min(axis=1) < width, left.argmin(axis=1), width)  # the column that each row is at
+    while (counts := np.bincount(at, minlength=width)[:width]).any():
+        d = int(counts.argmax())
+        places = np.flatnonzero(at == d)
+        index = torch.from_numpy(places).to(rows.device)
+        together = None if len(places) == len(at) else index
+        kind, units = network.columns[d], state.units(d, together)
         if temperature != 1:
             units = kind.tempered(units, temperature)
-        value = kind.mode(units) if noise is None else kind.draw(units, noise[:, d])
-        filled[:, d] = torch.where(missing[:, d], value, filled[:, d])
-        state.see(d, filled[:, d], missing[:, d])
-    return filled
+        value = kind.mode(units) if noise is None else kind.draw(units, noise[d].index_select(0, index))
+        drawn[d].index_copy_(0, index, value)
+        left[places, d] = width
+        behind = left[places]
+        at[places] = np.where(behind.min(axis=1) < width, behind.argmin(axis=1), width)
+        state.see(d, value, together)
+    return drawn.t()

@@ -54,7 +54,7 @@ def sample(
             sharpened or flattened, so that only 1 draws from the model. From 0.001 to 1000.
         asked_last: see :func:`made.log_prob`.
         generator: a random generator, or a seed.
-        batch_size: the number of rows drawn together.
+        batch_size: the number of rows drawn together; of one column at a time, the least number.
 
     Example:
         >>> from made import Connectivities, Ensemble, Network
@@ -173,18 +173,21 @@ def complete(
     missing = rows.isnan()
     everything = Evidence(rows.masked_fill(missing, 0), None, None if missing.all() else ~missing)
     require_prefixes(network, everything, numbers)
+    # One by one, it makes no difference what comes last: the columns that are given are seen from the start.
+    asked_last = asked_last and not ensemble.one_by_one
+    one_by_one: list[Tensor] = []
+    positions = torch.zeros(rows.shape, dtype=torch.int32)
     for number in numbers.unique().tolist():
         of_mask = (numbers == number).nonzero().squeeze(1).to(rows.device)
         schedule = ensemble.with_masks([number]).schedule
         for group in schedule.groups(everything[of_mask], asked_last=asked_last):
             (mask,) = group.masks
-            batches = of_mask[group.rows].split(batch_size)
+            index = of_mask[group.rows]
             if group.incremental:
-                order = group.order(mask)
-                for index in batches:
-                    some = None if noise is None else noise[index]
-                    filled[index] = incremental.complete(network, filled[index], order, some, temperature)
+                one_by_one.append(index)
+                positions[index.cpu()] = torch.tensor(group.order(mask), dtype=torch.int32).argsort().to(torch.int32)
                 continue
+            batches = index.split(batch_size)
             for connectivity, columns in group.passes(mask):
                 layout = network.layout(connectivity, packed=True)
                 assert isinstance(layout, SortedLayout)
@@ -203,4 +206,8 @@ def complete(
                     )
                     drawn = layout.restore(drawn)
                     filled[index] = drawn if wanted is None else torch.where(wanted, drawn, values)
+    if one_by_one:
+        for index in torch.cat(one_by_one).sort().values.split(max(batch_size, incremental.rows_at_a_time(network))):
+            some = None if noise is None else noise[index]
+            filled[index] = incremental.complete(network, filled[index], positions[index.cpu()], some, temperature)
     return filled
