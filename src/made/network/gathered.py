@@ -90,7 +90,7 @@ class _GatheredProduct(torch.autograd.Function):
         y = buffers.units(len(after), x.shape[1], x)
         strip = _Strip(after, len(before), weight, buffers)
         matrices, masks = [], []
-        memory = _rounded(sum(rows * prefix for rows, prefix in _shapes(before, after)), weight, buffers)
+        memory = _memory(before, after, weight, buffers)
         for group, full, prefix in _groups(before, after):
             matrix, memory = _take(memory, group.stop - group.start, prefix)
             torch.index_select(weight, 0, after.order[group], out=strip.rows(group))
@@ -138,14 +138,12 @@ def _groups(before: Grouped, after: Grouped) -> Iterator[tuple[slice, int, int]]
             yield slice(first, last), full, prefix
 
 
-def _shapes(before: Grouped, after: Grouped) -> list[tuple[int, int]]:
-    return [(group.stop - group.start, prefix) for group, _, prefix in _groups(before, after)]
-
-
-def _rounded(size: int, like: Tensor, buffers: Buffers) -> Tensor:
-    """Memory for so many numbers or some more: sizes that differ little between masks share a buffer."""
-    step = 2 ** max(0, size.bit_length() - 4)
-    return buffers.empty(-(-size // step) * step, like=like)
+def _memory(before: Grouped, after: Grouped, like: Tensor, buffers: Buffers) -> Tensor:
+    """Memory for the matrices of all groups, of the same size for nearly every mask, so that it is used again."""
+    size = sum((group.stop - group.start) * prefix for group, _, prefix in _groups(before, after))
+    full, groups = len(before) * len(after), len(after.bounds) - 1
+    usual = full * (groups + 3) // (2 * groups)
+    return buffers.empty(usual if size <= usual else full, like=like)
 
 
 def _take(memory: Tensor, rows: int, columns: int) -> tuple[Tensor, Tensor]:
@@ -158,7 +156,8 @@ class _Strip:
 
     def __init__(self, after: Grouped, columns: int, like: Tensor, buffers: Buffers) -> None:
         tallest = max(last - first for first, last in pairwise(after.bounds))
-        self._memory, self._columns = _rounded(tallest * columns, like, buffers), columns
+        step = max(1, len(after) // (2 * len(after.bounds)))  # again, the same size for nearly every mask
+        self._memory, self._columns = buffers.empty(-(-tallest // step) * step * columns, like=like), columns
 
     def rows(self, group: slice, columns: int | None = None) -> Tensor:
         return _take(self._memory, group.stop - group.start, self._columns if columns is None else columns)[0]

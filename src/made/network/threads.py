@@ -71,6 +71,14 @@ class Threads:
         return results[1]
 
     @contextmanager
+    def preferred(self) -> Iterator[None]:
+        """The number that was faster lately, for what goes with a pass and cannot depend on it."""
+        with single_thread(
+            _may_choose() and bool(self._seconds) and min(self._seconds, key=self._seconds.__getitem__) == 1
+        ):
+            yield
+
+    @contextmanager
     def timed(self, rows: int) -> Iterator[None]:
         """Choose the number of threads for work on so many rows: all, if that many have not been checked."""
         most = torch.get_num_threads()

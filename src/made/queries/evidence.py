@@ -59,7 +59,8 @@ class Evidence:
             if given is not None:
                 raise ValueError("'given' is part of the evidence already.")
             return rows
-        values, missing = network.columns.check(rows, network.c)
+        with network.threads.preferred():
+            values, missing = network.columns.check(rows, network.c)
         flags = None if given is None else _flags(network, given, len(values)).to(values.device)
         if flags is not None and missing is not None and (flags & missing).any():
             row, column = (flags & missing).nonzero()[0].tolist()
