@@ -158,7 +158,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     if len(values) and any_order and _masks_agree(ensemble, bool(given.any(dim=1).all())):
         size = max(batch_size, rows_at_a_time(network))
         parts = [Evidence(some.values, None, some.given) for _, some in evidence.split(size)]
-        alike = torch.cat([IncrementalPass(network, part).units(column) for part in parts])
+        alike = torch.cat([IncrementalPass(network, part).units([column]).squeeze(1) for part in parts])
         return Prediction(network.columns[column], alike.new_zeros(1, len(alike)), alike.unsqueeze(0))
     numbers = ensemble.numbers
     units = values.new_empty(len(numbers), len(values), network.columns[column].outputs)

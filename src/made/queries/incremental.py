@@ -11,7 +11,7 @@ layers between: D passes through a network of one hidden layer cost no more than
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -52,12 +52,12 @@ class IncrementalPass:
             if network.conditioning:
                 self.first.addmm_(evidence.given.to(self.x.dtype), self.weights["U1"])
 
-    def units(self, d: int, rows: Tensor | None = None) -> Tensor:
-        """The output units of column d, given what has been seen, of all rows or some.
+    def units(self, columns: Sequence[int], rows: Tensor | None = None) -> Tensor:
+        """The output units of columns of one kind, given what has been seen, of all rows or some.
 
-        Shape: (rows, outputs of the column).
+        Shape: (rows, columns, outputs of a column).
         """
-        network, own = self.network, self.network.output_units(d)
+        network, own = self.network, self._own(self.network.output_units, columns)
         h = self.activation(self.first.clone() if rows is None else self.first.index_select(0, rows))
         for layer in range(2, network.depth + 1):
             y = self.activation(torch.addmm(self.offsets[layer - 1], h, self.weights[f"W{layer}"]))
@@ -65,37 +65,45 @@ class IncrementalPass:
         outputs = torch.addmm(self.offsets[-1][own], h, self.weights["V"][:, own])
         if network.direct:
             outputs.addmm_(self.x if rows is None else self.x.index_select(0, rows), self.weights["A"][:, own])
-        return outputs
+        return outputs.reshape(len(outputs), len(columns), -1)
 
-    def see(self, d: int, values: Tensor, rows: Tensor | None = None) -> None:
-        """Add column d to what all rows have seen, or some. Shapes: (rows), twice."""
-        network, own = self.network, self.network.input_units(d)
-        units = network.columns[d].encode(values)
-        more = units @ self.weights["W1"][own]
-        if network.conditioning:
-            more += self.weights["U1"][d]
-        if rows is None:
-            self.x[:, own] = units
-            self.first += more
-        else:
+    def see(self, columns: Sequence[int], which: Tensor, values: Tensor, rows: Tensor) -> None:
+        """Add a column to what some rows have seen, number ``which`` of columns of one kind. Shapes: (rows)."""
+        network, own = self.network, self._own(self.network.input_units, columns)
+        units = network.columns[columns[0]].encode(values)
+        if isinstance(own, slice):
             self.x[:, own].index_copy_(0, rows, units)
-            self.first.index_add_(0, rows, more)
+        else:
+            self.x[rows.unsqueeze(1), own.unflatten(0, (len(columns), -1))[which]] = units
+            apart = units.new_zeros(len(units), len(columns), units.shape[1])
+            apart[torch.arange(len(units), device=units.device), which] = units
+            units = apart.flatten(1)
+        self.first.index_add_(0, rows, units @ self.weights["W1"][own])
+        if network.conditioning:
+            places = torch.tensor(columns, device=rows.device)[which]
+            self.first.index_add_(0, rows, self.weights["U1"][places])
+
+    def _own(self, units_of: Callable[[int], slice], columns: Sequence[int]) -> slice | Tensor:
+        """The units of some columns."""
+        parts = [units_of(d) for d in columns]
+        if len(parts) == 1:
+            return parts[0]
+        return torch.from_numpy(np.concatenate([np.arange(each.start, each.stop) for each in parts])).to(self.x.device)
 
 
 @torch.no_grad()
 def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
     """log p(x_d | x_<d) of each column that is asked for, in this order, (rows); 0 where it is not asked for."""
     state, asked = IncrementalPass(network, evidence), evidence.asked
-    some = asked.any(dim=0).tolist()
-    all_of_them = asked.all(dim=0).tolist()
+    some, every = asked.any(dim=0).tolist(), asked.all(dim=0).tolist()
     for d in order:
         if not some[d]:
             continue
-        rows = None if all_of_them[d] else asked[:, d].nonzero().squeeze(1)
-        values = evidence.values[:, d] if rows is None else evidence.values[rows, d]
-        factor = network.columns[d].log_prob(state.units(d, rows), values)
-        yield d, factor if rows is None else torch.zeros_like(evidence.values[:, d]).index_copy_(0, rows, factor)
-        state.see(d, values, rows)
+        rows = asked[:, d].nonzero().squeeze(1)
+        values = evidence.values[rows, d]
+        factor = network.columns[d].log_prob(state.units([d], None if every[d] else rows).squeeze(1), values)
+        yield d, factor if every[d] else torch.zeros_like(evidence.values[:, d]).index_copy_(0, rows, factor)
+        state.see([d], torch.zeros_like(rows), values, rows)
 
 
 @torch.no_grad()
@@ -108,8 +116,8 @@ def complete(
 ) -> Tensor:
     """Fill the NaN of each row with draws, or, without random numbers, with the most likely values.
 
-    Each row has an ordering of its own. Rows that are at the same column share a pass, and the next pass is for the
-    column that most rows are at, so that there are fewer passes than for one ordering after the other.
+    Each row has an ordering of its own. Rows that are at columns of the same kind share a pass, and the next pass is
+    for the kind that most rows are at, so that there are fewer passes than for one ordering after the other.
 
     Arguments:
         network: an any-order network that has hidden layers.
@@ -123,20 +131,24 @@ def complete(
     state = IncrementalPass(network, Evidence(filled, None, None if missing.all() else ~missing))
     noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype).t().contiguous()
     drawn = filled.t().contiguous()
+    kinds = list(dict.fromkeys(network.columns))
+    kind_of = np.array([*map(kinds.index, network.columns), len(kinds)])  # the last one for rows that are complete
     left = np.where(missing.cpu().numpy(), positions.cpu().numpy(), width)  # (rows, columns)
     at = np.where(left.min(axis=1) < width, left.argmin(axis=1), width)  # the column that each row is at
-    while (counts := np.bincount(at, minlength=width)[:width]).any():
-        d = int(counts.argmax())
-        places = np.flatnonzero(at == d)
-        index = torch.from_numpy(places).to(rows.device)
-        together = None if len(places) == len(at) else index
-        kind, units = network.columns[d], state.units(d, together)
+    while (counts := np.bincount(kind_of[at], minlength=len(kinds) + 1)[:-1]).any():
+        number = int(counts.argmax())
+        places = np.flatnonzero(kind_of[at] == number)
+        own = at[places]
+        columns, which = np.unique(own, return_inverse=True)
+        index, column, among = (torch.from_numpy(each).to(rows.device) for each in (places, own, which))
+        kind, units = kinds[number], state.units(columns.tolist(), None if len(places) == len(at) else index)
+        units = units.squeeze(1) if len(columns) == 1 else units[torch.arange(len(index), device=rows.device), among]
         if temperature != 1:
             units = kind.tempered(units, temperature)
-        value = kind.mode(units) if noise is None else kind.draw(units, noise[d].index_select(0, index))
-        drawn[d].index_copy_(0, index, value)
-        left[places, d] = width
+        value = kind.mode(units) if noise is None else kind.draw(units, noise[column, index])
+        drawn[column, index] = value
+        left[places, own] = width
         behind = left[places]
         at[places] = np.where(behind.min(axis=1) < width, behind.argmin(axis=1), width)
-        state.see(d, value, together)
+        state.see(columns.tolist(), among, value, index)
     return drawn.t()
