@@ -21,7 +21,7 @@ from made.errors import DataError
 from made.tables.dates import in_seconds
 from made.tables.storage import storage_of
 
-__all__ = ["NOTHING", "Dtype", "Values", "is_missing", "kind_of", "plain", "plain_series", "storage"]
+__all__ = ["NOTHING", "Dtype", "Values", "is_missing", "is_numpy_number", "kind_of", "plain", "plain_series", "storage"]
 
 Values: TypeAlias = NDArray[Any]
 Dtype: TypeAlias = Literal["float", "int", "bool", "text", "date", "datetime", "none"]
@@ -37,7 +37,14 @@ def is_missing(values: Values) -> NDArray[np.bool_]:
 
 def plain_series(series: nw.Series[Any], label: str) -> tuple[Values, Dtype]:
     """A series of narwhals as a plain column, and its dtype."""
+    native: Any = series.to_native()
+    if is_numpy_number(getattr(native, "dtype", None)):
+        return plain(native.to_numpy(copy=True), label)
     kind = kind_of(series)
+    if kind == nw.String and str(getattr(native, "dtype", "")) != "object":
+        text = _plain_text(series.to_arrow())
+        if text is not None:
+            return text, "text"
     if kind in (nw.Date, nw.Datetime):
         column, dtype = plain(series.to_numpy(), label)
         return column, dtype if dtype == "none" else "date" if kind == nw.Date else "datetime"
@@ -55,6 +62,19 @@ def plain_series(series: nw.Series[Any], label: str) -> tuple[Values, Dtype]:
         values = values.astype(object)
         values[missing] = None
     return plain(values, label)
+
+
+def is_numpy_number(dtype: Any) -> bool:
+    """Whether a dtype, of any library, is one of numpy's numbers, as most columns of pandas have."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _plain_text(array: Any) -> Values | None:
+    """An arrow array of text as a plain column, by way of its distinct values; None if all of them are missing."""
+    coded = array.dictionary_encode()
+    distinct = np.array([text or None for text in coded.dictionary.to_pylist()] + [None], dtype=object)
+    column = distinct[coded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False)]
+    return None if is_missing(distinct).all() else column
 
 
 def kind_of(series: nw.Series[Any]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from made.errors import DataError
-from made.tables.plain import NOTHING, Dtype, Values, plain, plain_series, storage
+from made.tables.plain import NOTHING, Dtype, Values, is_numpy_number, plain, plain_series, storage
 from made.tables.storage import DEFAULTS, arrow_type, ends_of, numpy_type, storage_of
 
 __all__ = ["Table"]
@@ -289,6 +289,8 @@ def _dense(X: Any) -> Values:
 
 def _declared(series: nw.Series[Any]) -> bool | tuple[Any, ...]:
     """Whether a series is declared categorical; its categories, if they are ordered."""
+    if is_numpy_number(getattr(series.to_native(), "dtype", None)):
+        return False
     kind: Any = series.dtype
     if kind == nw.Enum:  # also an ordered categorical of pandas
         return tuple(kind.categories)
