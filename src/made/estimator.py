@@ -56,14 +56,16 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         dropout, input_dropout: dropout probability of hidden and of input units.
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
-        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions, whole_rows,
-            incomplete_rows: see
-            :class:`made.training.config.TrainingConfig`.
+        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions,
+            incomplete_rows: see :class:`made.training.config.TrainingConfig`.
+        whole_rows: share of an any-order model's updates that predict whole rows in one pass under one of the
+            ``evaluation_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
         weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
         batch_size: rows in an update; ``"auto"``: a thirtieth of the rows, from 32 to 500.
-        max_epochs: most passes over the rows; 0 gives an untrained model, which answers every query.
+        max_epochs: most passes over the rows; 0 gives an untrained model, which answers every query. ``"auto"``: 240
+            for up to 7,000 rows, then fewer, though with more updates: 37 for 300,000.
         max_seconds: most seconds of training, checked after each epoch; the schedule ends with them.
         patience: epochs without progress on validation rows before early stopping.
         validation_fraction: share of rows for validation, if ``fit`` gets no ``X_valid``; 0 for none.
@@ -117,24 +119,24 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         initialization: str = "glorot",
         optimizer: str = "adamw",
         learning_rate: float | None = None,
-        schedule: str = "falling",
+        schedule: str = "cosine",
         epsilon: float | None = None,
         momentum: float | None = None,
         weight_decay: float | Literal["auto"] = "auto",
         clip: float | None = 1.0,
         average: float | None = 0.995,
         batch_size: int | Literal["auto"] = "auto",
-        max_epochs: int = 80,
+        max_epochs: int | Literal["auto"] = "auto",
         max_seconds: float | None = None,
         patience: int = 30,
         validation_fraction: float = 0.1,
         mask_for: str = "update",
         questions: float = 0.5,
         segments: int | Literal["auto"] = "auto",
-        whole_rows: float = 0.0,
-        incomplete_rows: float = 0.0,
+        whole_rows: float | Literal["auto"] = "auto",
+        incomplete_rows: float = 0.5,
         validation_masks: int = 4,
-        evaluation_masks: int = 16,
+        evaluation_masks: int = 8,
         columns: Kinds = "auto",
         missing: str | Mapping[str | int, str] = "unobserved",
         unseen: Literal["error", "other"] = "other",

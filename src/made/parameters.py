@@ -167,7 +167,11 @@ TRAINING = {
         "float", "Decay of the moving average of weights; 0 for none.", bounds=PROBABILITY, optional=True
     ),
     "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a thirtieth of the rows.", bounds=COUNT),
-    "max_epochs": Parameter("int", "Most passes over the rows; 0 for an untrained model.", bounds=Bounds(0)),
+    "max_epochs": Parameter(
+        "auto",
+        "Most passes over the rows; auto: 240, and fewer above 7,000 rows. 0: untrained.",
+        bounds=Bounds(0),
+    ),
     "max_seconds": Parameter(
         "float", "Most seconds of training, checked after each epoch.", bounds=POSITIVE, optional=True
     ),
@@ -183,7 +187,9 @@ TRAINING = {
         "auto", "Segments of an ordering, with a pass for each; auto: one for each column, up to 128.", bounds=COUNT
     ),
     "whole_rows": Parameter(
-        "float", "Share of an any-order model's updates for the likelihood of whole rows in one pass.", bounds=SHARE
+        "auto float",
+        "Share of an any-order model's updates for the likelihood of whole rows in one pass; auto: a half.",
+        bounds=SHARE,
     ),
     "incomplete_rows": Parameter(
         "float", "Share of the rows in those updates of which random entries are hidden.", bounds=SHARE
@@ -217,8 +223,8 @@ def defaults() -> dict[str, Any]:
     """The defaults in the signature of ``MADE``, read from its source: to import it would take seconds.
 
     Example:
-        >>> defaults()["max_epochs"]
-        80
+        >>> defaults()["patience"]
+        30
     """
     tree = ast.parse(Path(__file__).with_name("estimator.py").read_text())
     classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "MADE")
@@ -239,6 +245,9 @@ PLAIN: dict[str, Any] = {
     "average": 0.99,
     "max_epochs": 500,
     "segments": 1,
+    "whole_rows": 0.0,
+    "incomplete_rows": 0.0,
+    "evaluation_masks": 16,
 }
 
 # Named sets of parameters; their results are in docs/results.md and docs/experiments.md.

@@ -25,7 +25,7 @@ from made import MADE
 from made.cli import app
 from made.parameters import PARAMETERS
 
-FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2"]
+FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2", "--schedule", "falling"]
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +298,7 @@ def test_models_of_any_container_are_sampled(tmp_path, container) -> None:
 
 def test_an_interrupted_run_says_how_to_go_on_and_does(home, forks, tmp_path) -> None:
     out = tmp_path / "model"
-    arguments = ["fit", str(home / "animals.csv"), "--out", str(out), "--hidden-sizes", "8"]
+    arguments = ["fit", str(home / "animals.csv"), "--out", str(out), "--hidden-sizes", "8", "--schedule", "falling"]
     arguments += ["--valid", str(home / "animals.csv")]
     process = forks.command(*arguments, "--max-epochs", 100_000, stderr=tmp_path / "log")
     while not list(out.glob("checkpoint-*")):

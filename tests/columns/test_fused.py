@@ -73,6 +73,14 @@ def test_its_gradient_equals_theirs(spread: float) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
 
 
+def test_its_gradient_can_be_asked_for_twice() -> None:
+    values, units = rows(KINDS), torch.randn(sum(kind.outputs for kind in KINDS), 300).double().requires_grad_()
+    likelihood = Likelihood(KINDS)
+    total = likelihood.log_prob(units, likelihood.targets(values)).sum()
+    first = torch.autograd.grad(total, units, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(total, units), first, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_each_kind_alone_has_its_own_likelihood(kind: Column) -> None:
     values, units = kind.draw(*around(kind, 50)).unsqueeze(1), torch.randn(kind.outputs, 50).double()

@@ -25,7 +25,8 @@ ROWS = np.random.default_rng(0).integers(2, size=(40, 1)).repeat(3, axis=1)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "model"
-    MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=2, random_state=0).fit(ROWS).save(path)
+    small = {"hidden_sizes": (4,), "evaluation_masks": 2, "random_state": 0}
+    MADE(**small, schedule="falling", max_epochs=1).fit(ROWS).save(path)
     return path
 
 
@@ -311,7 +312,8 @@ def test_a_checkpoint_is_not_believed(folder, tmp_path, change) -> None:
     copy = with_checkpoint(folder, tmp_path / "copy", change)
     with pytest.raises(ModelError):  # noqa: PT012
         MADE.load(copy)
-        MADE(hidden_sizes=(4,), max_epochs=2, evaluation_masks=2, random_state=0).fit(ROWS, resume_from=copy)
+        small = {"hidden_sizes": (4,), "evaluation_masks": 2, "random_state": 0}
+        MADE(**small, schedule="falling", max_epochs=2).fit(ROWS, resume_from=copy)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "history.jsonl"])

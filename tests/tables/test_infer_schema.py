@@ -262,7 +262,7 @@ def incomes() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def answers(incomes) -> MADE:
-    return MADE(**SMALL, max_epochs=25, missing="category", unseen="error", learning_rate=0.01).fit(incomes)
+    return MADE(**SMALL, max_epochs=60, missing="category", unseen="error", learning_rate=0.01).fit(incomes)
 
 
 def test_what_is_missing_is_a_value_if_asked(answers) -> None:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-# Schedules of the learning rate that do not depend on the last epoch, so that a finished run can be resumed.
-RESUMABLE = ("constant", "falling")
 TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "auto flag": bool, "seed": int, "verbose": int}
 
 
@@ -162,10 +160,9 @@ def fit(
     )
     note(f"{model.n_epochs_} epochs.{nll} The model is in {out}.", quiet)
     if _still_improving(model):
-        how = "--resume" if model.schedule in RESUMABLE else "--overwrite, with the same options,"
         note(
             "The validation NLL was still improving when training ended. To train longer: "
-            f"{again} {how} --max-epochs {2 * model.n_epochs_}",
+            f"{again} --resume --max-epochs {2 * model.n_epochs_}",
             quiet,
         )
 

@@ -25,8 +25,8 @@ from made.columns.form import Form, Target
 
 __all__ = ["Likelihood", "Targets", "take"]
 
-# The least sum of a segment relative to the largest logit of the row; below it, a softmax has its own maximum.
-LEAST_SUM = 1e-25
+# The most, and the inverse of the least, that exponentials of logits may add up to.
+MOST_SUM = 1e25
 LARGEST_LOG_SCALE = 20.0
 # Of the likelihood of a mixture, which has further terms that are larger where it would be smaller.
 TINY = 1e-37
@@ -260,10 +260,10 @@ class _LogProb(torch.autograd.Function):
 def _softmax(joint: Likelihood, logits: Tensor, chosen: Tensor, rests: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The log probability of the choice in each segment, then that of the rest in those that have one."""
     member, _ = joint.constants(logits)
-    logits = logits - logits.amax(dim=0)
     shares = logits.exp()
     sums = member @ shares
-    if bool((sums < LEAST_SUM).any()):  # a segment far below the largest logit of the row
+    if not all(1 / MOST_SUM < end < MOST_SUM for end in torch.stack(sums.aminmax()).tolist()):
+        # Rarely, logits are so large or so small that each segment has to be relative to its own maximum.
         tops = [part.amax(dim=0).expand_as(part) for part in logits.split(joint.widths)]
         logits = logits - torch.cat(tops)
         shares = logits.exp()
@@ -315,18 +315,16 @@ def _mixture(joint: Likelihood, units: Tensor, targets: Sequence[Tensor]) -> tup
         log_n[cut] -= above_low.log()
         truncated = from_low, over, mass, above_low
     log_p = torch.logaddexp(log_n, log_far)
-    by_mixture = (log_n - log_p).exp_()
-    growing = scale.mul_(log_scale <= LARGEST_LOG_SCALE)  # the derivative of the scale
-    kept = (share, growing, per_scale, place, below, above, area, part, total, by_mixture, truncated, end - begin)
-    return log_p, kept
+    sides = share, scale, log_scale, per_scale, place, below, above, area, part
+    return log_p, (*sides, total, log_n, log_p, truncated, (begin, end))
 
 
 def _mixture_back(joint: Likelihood, saved: tuple[Any, ...], gradient: Tensor) -> Tensor:
     """The gradient of the units of the mixtures."""
-    share, growing, per_scale, place, below, above, area, part, total, by_mixture, truncated, width = saved
+    share, scale, log_scale, per_scale, place, below, above, area, part, total, log_n, log_p, truncated, ends = saved
     _, learned, _, _ = joint.constants(share)[1]
-    to_log = gradient * by_mixture
-    weight = part.mul_(to_log * learned / total)  # the gradient of the logarithm of each component's likelihood
+    to_log = (log_n - log_p).exp_().mul_(gradient)
+    weight = part * (to_log * learned).div_(total)  # the gradient of the logarithm of each component's likelihood
     found = weight.new_empty(3, *weight.shape)
     to_logit, to_mean, to_scale = found
     slope = above - below
@@ -334,19 +332,19 @@ def _mixture_back(joint: Likelihood, saved: tuple[Any, ...], gradient: Tensor) -
     torch.mul(place, slope, out=to_scale).neg_()
     steps = joint.densities
     to_scale[:, :steps] -= 1
-    if steps < len(width):
-        x, area = per_scale[:, steps:] * width[steps:], area[:, steps:]
+    if steps < len(joint.mixed):
+        x, area = per_scale[:, steps:] * (ends[1] - ends[0])[steps:], area[:, steps:]
         to_scale[:, steps:] -= (1 - area).div_(area).add_(1).sub_(above[:, steps:]).mul_(x)
     to_scale.mul_(weight)
     if truncated:
         from_low, over, mass, above_low = truncated
         cut = joint.bounded
-        less = mass.mul_((to_log[cut] * learned[cut] / above_low).neg_())
-        outside = over.neg_().add_(1).mul_(less)
+        less = mass * (to_log[cut] * learned[cut]).div_(above_low).neg_()
+        outside = (1 - over).mul_(less)
         to_mean[:, cut] += outside
         to_scale[:, cut] -= outside.mul_(from_low)
         weight[:, cut] += less
     to_mean.mul_(per_scale)
-    to_scale.mul_(per_scale).mul_(growing)
+    to_scale.mul_(per_scale).mul_(scale * (log_scale <= LARGEST_LOG_SCALE))
     torch.sub(weight, share * weight.sum(dim=0), out=to_logit)
     return cast(Tensor, found.view(-1, found.shape[-1]))

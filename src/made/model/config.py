@@ -26,7 +26,7 @@ from made.tables.field import Field
 from made.tables.schema import Schema
 from made.training.trainer import Trainer
 
-__all__ = ["Config", "Data", "data_digest", "new_config", "number_of_masks", "number_of_segments"]
+__all__ = ["Config", "Data", "data_digest", "new_config", "number_of_epochs", "number_of_masks", "number_of_segments"]
 
 MOST_SEGMENTED = 128  # columns, up to which segments="auto" evaluates each column in a pass of its own
 
@@ -204,6 +204,16 @@ def number_of_segments(family: Connectivities, segments: int | str) -> int:
     if segments == "auto":
         return family.columns if family.any_order and family.columns <= MOST_SEGMENTED else 1
     return min(int(segments), family.columns)
+
+
+def number_of_epochs(rows: int) -> int:
+    """The default of ``max_epochs``: a larger table has fewer passes over its rows, but more updates.
+
+    Example:
+        >>> [number_of_epochs(rows) for rows in (300, 7_000, 30_000, 300_000, 10_000_000)]
+        [240, 239, 115, 37, 10]
+    """
+    return max(10, min(240, round(20_000 / math.sqrt(rows))))
 
 
 def data_digest(*tables: NDArray[Any] | None) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from made.columns.base import Column
 from made.errors import DataError, ModelError, ParameterError
 from made.hints import argument, hint
-from made.model.config import Config, Data, data_digest, new_config, number_of_segments
+from made.model.config import Config, Data, data_digest, new_config, number_of_epochs, number_of_segments
 from made.model.folder import is_begun
 from made.model.memory_budget import check_memory
 from made.model.model import Model
@@ -29,6 +29,7 @@ from made.training.trainer import Trainer
 
 __all__ = ["check_parameters", "prepare", "training_config"]
 
+WHOLE_ROWS = 0.5  # the share of updates
 SPLIT = 4  # the stream of random numbers that draws the validation rows
 
 
@@ -69,12 +70,13 @@ def prepare(
     elif parameters["standardized"]:
         schema = schema.standardized(codes)
     try:
-        config = new_config(_stored(parameters, seed, schema), seed, schema, _container(table), data, target)
+        stored = _stored(parameters, seed, schema, len(codes))
+        config = new_config(stored, seed, schema, _container(table), data, target)
     except ValueError as error:
         raise ParameterError(str(error)) from None
     template = table.template()
     if folder is not None and before is not None:
-        check_same(before.config, config, folder)
+        check_same(before.config, config, folder, finished=before.finished)
         if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
             return Run(None, config, template, folder, replace(before, template=template))
     check_memory(config)
@@ -147,8 +149,11 @@ def _split(
     return codes[np.sort(order[count:])], codes[np.sort(order[:count])]
 
 
-def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema) -> dict[str, Any]:
-    """The parameters as config.json has them: JSON has no numbers as keys, so columns are given by name."""
+def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int) -> dict[str, Any]:
+    """The parameters as config.json has them, without "auto" where the columns or the rows decide.
+
+    JSON has no numbers as keys, so columns are given by name.
+    """
     stored = {name: _as_json(value) for name, value in parameters.items()}
     names = {place: name for name, place in schema.dropped.items()}
     rest = (d for d in range(len(schema.names) + len(names)) if d not in names)
@@ -159,6 +164,11 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema) -> dict[st
             stored[name] = _as_json({key if isinstance(key, str) else names[key]: each for key, each in chosen})
     if parameters["direct"] == "auto":
         stored["direct"] = has_direct(schema.columns.inputs, schema.columns.outputs)
+    if parameters["max_epochs"] == "auto":
+        stored["max_epochs"] = number_of_epochs(rows)
+    if parameters["whole_rows"] == "auto":
+        any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
+        stored["whole_rows"] = WHOLE_ROWS if any_order else 0.0
     return stored | {"random_state": seed}
 
 

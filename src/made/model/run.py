@@ -134,9 +134,12 @@ def longer(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     return any(now > then for now, then in zip(*limits, strict=True))
 
 
-def check_same(old: Config, new: Config, folder: Path) -> None:
-    """Refuse to resume with other parameters, or on other rows."""
-    free = FREE if old.parameters["schedule"] in OPEN_ENDED else FREE[2:]
+def check_same(old: Config, new: Config, folder: Path, *, finished: bool) -> None:
+    """Refuse to resume with other parameters, or on other rows.
+
+    A finished run may always go on for longer; before, only if its schedule does not depend on the last epoch.
+    """
+    free = FREE if finished or old.parameters["schedule"] in OPEN_ENDED else FREE[2:]
     for name, value in new.parameters.items():
         if name not in free and old.parameters.get(name) != value:
             raise QuestionError(

@@ -22,7 +22,7 @@ from made.network.staircase import (
     staircase_product,
 )
 
-__all__ = ["Layout", "SortedLayout"]
+__all__ = ["Layout", "SortedLayout", "StoredLayout"]
 
 GATHERED = 2**21  # weights of a matrix, from which gathering them saves more time than it takes
 
@@ -86,6 +86,21 @@ class Layout:
     def restore(self, table: Tensor, layer: int = -1) -> Tensor:
         """Columns, or the units of a layer (the last axis), from the order of the pass to their own."""
         return table
+
+
+class StoredLayout(Layout):
+    """Units in their own order, masks stored: for the few masks of a small network that most passes take."""
+
+    def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
+        super().__init__(columns, connectivity, buffers, like)
+        self._masks: dict[tuple[int, int], Tensor] = {}
+
+    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
+        if matrix not in self._masks:
+            after, before = (self._degrees[layer] for layer in matrix)
+            with torch.inference_mode(False):
+                self._masks[matrix] = after.unsqueeze(1).ge(before).to(weight.dtype)
+        return torch.addmm(add, weight * self._masks[matrix], x)
 
 
 class SortedLayout(Layout):

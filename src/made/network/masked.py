@@ -16,6 +16,7 @@ Tables are (rows, columns), but inside a pass units come first, (units, rows), a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -28,11 +29,13 @@ from made.columns.base import Column
 from made.columns.group import Columns
 from made.network.buffers import Buffers
 from made.network.connectivity import Connectivities, Connectivity
-from made.network.layout import Layout, SortedLayout
+from made.network.layout import Layout, SortedLayout, StoredLayout
 from made.network.threads import Threads
 from made.network.weights import matrix_layers, weight_shapes
 
 __all__ = ["ACTIVATIONS", "Network", "drop_out"]
+
+MOST_STORED = 2**24  # entries of stored masks
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu_,
@@ -177,7 +180,7 @@ class Network(nn.Module):
         For more than 1000 ``rows``, or if ``packed``, it has a packed copy of the current weights: faster, but not
         differentiable (unless the network has one connectivity only, which is always stored packed).
         """
-        layout = self._without_weights(connectivity, packed or rows > 1000)
+        layout = self._without_weights(connectivity, packed or (rows > 1000 and not self.stores(connectivity)))
         weights: dict[str, Tensor] = {name: getattr(self, name) for name in self.matrices}
         with torch.no_grad():
             if not isinstance(layout, SortedLayout):
@@ -192,23 +195,33 @@ class Network(nn.Module):
         """A layout without weights."""
         family = self.connectivities
         key: object = None
+        form: type[Layout] = SortedLayout if packed else Layout
         if isinstance(connectivity, int) and connectivity < 0:
             raise ValueError(f"the number of a connectivity should be at least 0, not {connectivity}.")
         if family.single:
             if isinstance(connectivity, Connectivity) and not connectivity.equals(family[0]):
                 raise ValueError("'connectivity' is not the one that this network of a single mask is stored for.")
-            key, packed = "only", True
+            key, form = "only", SortedLayout
         elif isinstance(connectivity, int) and family.masks is not None and not packed and sum(self.sizes) < 5000:
             # Small layouts of a finite list are cached: making one takes a tenth of a small network's update.
             key = connectivity % family.masks
+        elif not packed and self.stores(connectivity):
+            key, form = connectivity, StoredLayout
         layout = self._layouts.get(key)
         if layout is None or (layout.dtype, layout.device) != (self.c.dtype, self.c.device):
             connectivity = family[connectivity] if isinstance(connectivity, int) else connectivity
             with torch.inference_mode(False):  # a layout made in evaluation may be reused in training
-                layout = (SortedLayout if packed else Layout)(self.columns, connectivity, self.workspace, self.c)
+                layout = form(self.columns, connectivity, self.workspace, self.c)
             if key is not None:
                 self._layouts[key] = layout
         return layout
+
+    def stores(self, connectivity: int | Connectivity) -> bool:
+        """Whether the mask is stored: one of those for whole rows, if the network is small."""
+        whole_rows = self.connectivities.whole_rows
+        if not isinstance(connectivity, int) or connectivity >= whole_rows:
+            return False
+        return whole_rows * sum(math.prod(self.shapes[name]) for name in self.matrices) <= MOST_STORED
 
     def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
         """The output units. Shapes: (rows, columns) to (rows, outputs).

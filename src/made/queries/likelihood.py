@@ -37,6 +37,8 @@ from made.queries.schedule import Pass, RowGroup
 
 __all__ = ["log_conditionals", "log_likelihood", "log_prob", "mean_and_interval", "outputs", "require_prefixes"]
 
+PREPARED = 4096  # rows whose input units and targets are computed for all masks at once
+
 
 def mean_and_interval(values: Tensor) -> tuple[float, float]:
     """The mean, and the half-width of its 95 % confidence interval, 1.96 standard errors."""
@@ -195,10 +197,14 @@ def log_prob(
         for group in ensemble.schedule.groups(evidence, asked_last=asked_last):
             some = evidence[group.rows]
             if group.incremental:
-                mean = _incremental_log_mean(network, some, group, batch_size)
-            else:
-                (mean,) = _log_means(network, some, map(group.passes, group.distinct_masks), [None], batch_size)
-            answer[group.rows] = mean.to(answer.dtype)
+                answer[group.rows] = _incremental_log_mean(network, some, group, batch_size).to(answer.dtype)
+                continue
+            members = [group.passes(number) for number in group.distinct_masks]
+            stored = all(network.stores(each.connectivity) for passes in members for each in passes)
+            for block, part in some.split(max(batch_size, PREPARED) if stored else max(len(some), 1)):
+                part = part.prepared(network) if stored else part
+                (mean,) = _log_means(network, part, members, [None], batch_size)
+                answer[group.rows[block]] = mean.to(answer.dtype)
         return answer
 
 

@@ -13,6 +13,7 @@ Which of these update t is, its mask and its random numbers are functions of (se
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,10 +27,10 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import log_likelihood
 from made.training.config import TrainingConfig
 
-__all__ = ["Loss", "Objective", "give_at_random", "query_at_random", "random_bits"]
+__all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random", "random_bits"]
 
 # Streams of random numbers, each a function of the seed.
-DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK = 2, 3, 5, 6, 7
+DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES = 2, 3, 5, 6, 7, 8
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, are spread evenly
 
@@ -51,6 +52,29 @@ class Loss(NamedTuple):
     whole: bool
 
 
+@dataclass(frozen=True)
+class Questions:
+    """What several updates ask of their rows; drawn together, because drawing for each would take as long as a pass.
+
+    Attributes:
+        rows: the rows, some entries hidden if rows are to be incomplete.
+        parts: the same rows with a random part of each given, with the input units of that part alone.
+        weights: the weight of the NLL of each entry of ``parts``, (rows, columns); 0 for what is not asked for.
+    """
+
+    rows: Evidence
+    parts: Evidence | None = None
+    weights: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: slice) -> Questions:
+        if self.parts is None or self.weights is None:
+            return Questions(self.rows[rows])
+        return Questions(self.rows[rows], self.parts[rows], self.weights[rows])
+
+
 class Objective:
     """The loss of each update, and the estimate of the validation NLL that goes with it.
 
@@ -62,49 +86,62 @@ class Objective:
     def __init__(self, network: Network, config: TrainingConfig) -> None:
         self.network, self.config = network, config
 
-    def __call__(self, batch: Evidence, update: int, first_row: int) -> Loss:
+    def questions(self, rows: Evidence, update: int) -> Questions:
+        """What the updates from ``update`` on ask of these rows."""
+        config, generator = self.config, self._generator(update, ENTRIES, rows)
+        parts = weights = None
+        if config.segments > 1:
+            parts, weights = self._parts(rows, generator)
+        if config.whole_rows and config.incomplete_rows:
+            rows = hide_at_random(rows, config.incomplete_rows, generator)
+        return Questions(rows, parts, weights)
+
+    def __call__(self, questions: Questions, update: int, first_row: int) -> Loss:
         """The loss of a batch in update ``update``; ``first_row`` rows were seen before it."""
-        config, family = self.config, self.network.connectivities
-        generator = torch.Generator(batch.values.device).manual_seed(self._bits(update, DROPOUT))
+        config, family, batch = self.config, self.network.connectivities, questions.rows
+        generator = self._generator(update, DROPOUT, batch)
         whole, by_update = True, config.mask_for == "update"
         mask: int | Connectivity | range = update if by_update else range(first_row, first_row + len(batch))
         # With a segment for each column no unit is masked, and random queries are those of orderless training.
         masked = config.segments < len(self.network.columns)
         if config.whole_rows and self._bits(update, WHOLE_ROW) < config.whole_rows * 2**63:
-            mask = self._bits(update, WHOLE_ROW_MASK) % family.whole_rows
-            if config.incomplete_rows:
-                batch, whole = hide_at_random(batch, config.incomplete_rows, generator), False
+            mask, whole = self._bits(update, WHOLE_ROW_MASK) % family.whole_rows, not config.incomplete_rows
         elif family.any_order and masked and self._bits(update, QUERY) < config.questions * 2**63:
             batch, whole = query_at_random(batch, generator), False
             mask = family.draw(update if by_update else first_row, lowest=0)
-        elif config.segments > 1:
-            batch, weight = give_at_random(batch, generator)
-            log_p = self._rest_of_rows(batch, generator)
-            return Loss(-torch.dot(weight, log_p) / len(batch), whole)
-        log_p = log_likelihood(self.network, batch, mask, generator=generator)
-        return Loss(-log_p.mean(), whole)
+        elif questions.parts is not None and questions.weights is not None:
+            return Loss(self._nll_of_parts(questions.parts, questions.weights, generator) / len(batch), whole)
+        return Loss(-log_likelihood(self.network, batch, mask, generator=generator).mean(), whole)
 
     @torch.no_grad()
     def mean_over_orderings(self, evidence: Evidence, passes: int, batch_size: int = 1000) -> float:
         """Estimate the sum over rows of the NLL, the mean over orderings, with the same random numbers every time."""
         total = 0.0
         for number in range(passes):
-            generator = torch.Generator(evidence.values.device).manual_seed(self._bits(number, ORDERINGS))
+            generator = self._generator(number, ORDERINGS, evidence)
             for _, batch in evidence.split(batch_size):
-                asked, weight = give_at_random(batch, generator)
-                total -= float(torch.dot(weight, self._rest_of_rows(asked)))
+                total += float(self._nll_of_parts(*self._parts(batch, generator)))
         return total / passes
 
-    def _rest_of_rows(self, batch: Evidence, generator: torch.Generator | None = None) -> Tensor:
-        """log p of each entry that is asked for, given what is given and nothing else; the sum over each row."""
-        network, given = self.network, batch.given
-        assert given is not None
-        inputs = network.columns.encode(batch.values) if batch.inputs is None else batch.inputs
-        units = dense_outputs(
-            network, inputs * network.columns.per_unit(given), given, dropout=network.training, generator=generator
-        )
-        factors = network.columns.log_prob(units.t(), batch.values, batch.targets)
-        return factors.where(batch.asked, 0).sum(dim=1)
+    def _parts(self, rows: Evidence, generator: torch.Generator) -> tuple[Evidence, Tensor]:
+        """Rows with a random part of each given, its input units, and the weights of all other entries."""
+        rows, weight = give_at_random(rows, generator)
+        columns = self.network.columns
+        inputs = columns.encode(rows.values) if rows.inputs is None else rows.inputs
+        assert rows.given is not None
+        weights = weight.unsqueeze(1) * rows.asked
+        return replace(rows, inputs=inputs * columns.per_unit(rows.given)), weights
+
+    def _nll_of_parts(self, parts: Evidence, weights: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The weighted sum of the NLL of each entry that is asked for, given what is given and nothing else."""
+        network = self.network
+        assert parts.inputs is not None
+        assert parts.given is not None
+        units = dense_outputs(network, parts.inputs, parts.given, dropout=network.training, generator=generator)
+        return -(network.columns.log_prob(units.t(), parts.values, parts.targets) * weights).sum()
+
+    def _generator(self, number: int, stream: int, evidence: Evidence) -> torch.Generator:
+        return torch.Generator(evidence.values.device).manual_seed(self._bits(number, stream))
 
     def _bits(self, number: int, stream: int) -> int:
         return random_bits(self.config.seed, number, stream)

@@ -25,7 +25,8 @@ def update_threads(objective: Objective, parameters: Sequence[Tensor], batch: Ev
     """
 
     def gradient() -> list[Tensor]:
-        found = torch.autograd.grad(objective(batch, 0, 0).value, list(parameters), allow_unused=True)
+        loss = objective(objective.questions(batch, 0), 0, 0).value
+        found = torch.autograd.grad(loss, list(parameters), allow_unused=True)
         gradients = [each for each in found if each is not None]
         return [*gradients, get_total_norm(gradients)]  # which clipping takes
 

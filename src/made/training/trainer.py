@@ -10,12 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -31,13 +27,15 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
 from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
-from made.training.objective import Objective
+from made.training.objective import Objective, Questions
+from made.training.signals import signals
 from made.training.state import FINALISTS, Epoch, State
 from made.training.threads import update_threads
 
 __all__ = ["Trainer", "train"]
 
 PREPARED = 2**26  # numbers
+TOGETHER = 16  # updates whose questions are drawn at once
 LEAST_SECONDS = 0.5  # between two checkpoints
 
 
@@ -96,6 +94,7 @@ class Trainer:
             network.slower(),
         )
         self.average = self._copy() if config.average else None
+        self._drawn = (-1, -1), Questions(self.data[:0])
         self.best: list[dict[str, Tensor]] = []
         self.state = State()
         if state is not None:
@@ -143,7 +142,7 @@ class Trainer:
         self.network.train()
         rows, size = len(self.data), self.config.batch_size
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
-        with single_thread(self.small), _signals(keep is not None) as stop:
+        with single_thread(self.small), signals(keep is not None) as stop:
             threads = update_threads(self.objective, list(self.parameters.values()), self.data[:size])
             while not self.finished:
                 with threads.timed(min(size, rows - self.state.update % self.updates_per_epoch * size)):
@@ -246,17 +245,26 @@ class Trainer:
             self._rows = self._rows.to(self.data.values.device)
         return self._rows
 
+    def _questions(self, epoch: int, position: int) -> Questions:
+        """What an update asks; :data:`TOGETHER` of them are drawn at a time."""
+        size, (number, place) = self.config.batch_size, divmod(position, TOGETHER)
+        if self._drawn[0] != (epoch, number):
+            first = number * TOGETHER
+            rows = self.data[self._order(epoch)[first * size : (first + TOGETHER) * size]]
+            questions = self.objective.questions(rows, epoch * self.updates_per_epoch + first)
+            self._drawn = (epoch, number), questions
+        return self._drawn[1][place * size : (place + 1) * size]
+
     def _update(self) -> None:
         config, update = self.config, self.state.update
         epoch, position = divmod(update, self.updates_per_epoch)
-        first = position * config.batch_size
-        batch = self.data[self._order(epoch)[first : first + config.batch_size]]
+        batch = self._questions(epoch, position)
         rate = learning_rate_at(config.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"] * rate
         for weight in self.parameters.values():
             weight.grad = None
-        loss, whole = self.objective(batch, update, epoch * len(self.data) + first)
+        loss, whole = self.objective(batch, update, epoch * len(self.data) + position * config.batch_size)
         loss.backward()
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
         norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
@@ -371,24 +379,3 @@ def train(
     history = trainer.run(report=report)
     trainer.choose()
     return history
-
-
-@contextmanager
-def _signals(listen: bool) -> Iterator[list[int]]:
-    """A list to which the first signal is appended; a second one raises at once."""
-    asked: list[int] = []
-    if not listen or threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if asked:
-            raise Interrupted("training was stopped immediately.", number)
-        asked.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -180,6 +180,7 @@ def _study(job: Job) -> optuna.Study:
         return study
     epochs = job.space.get("max_epochs", job.fixed.get("max_epochs", defaults()["max_epochs"]))
     most = max(epochs) if isinstance(epochs, list) else epochs["high"] if isinstance(epochs, dict) else epochs
+    most = 100 if most == "auto" else most
     # The median rule: a trial is pruned if its best NLL is above the median of completed trials at the same epoch.
     # Hyperband and successive halving distribute a known number of epochs, but here early stopping ends a trial; and
     # they prune slow starters (high dropout, low learning rate), which are often the best in the end.
