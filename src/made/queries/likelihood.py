@@ -299,11 +299,12 @@ def _log_means(
             here = None if flags is None else layout.arrange(torch.from_numpy(flags).to(values.device))
             for rows, batch in evidence.split(batch_size):
                 factors = network.threads.run(len(batch), partial(_factors, network, layout, batch))
-                for total, part in zip(sums, parts, strict=True):
-                    chosen = factors if part is None else factors * layout.arrange(part[rows])
-                    chosen = chosen if here is None else chosen.masked_fill(~here, 0)
-                    # The quotient of two sums in single precision would lose too many digits.
-                    total[rows] += chosen.sum(dim=1, dtype=None if len(parts) == 1 else double(values))
+                with network.threads.preferred():
+                    for total, part in zip(sums, parts, strict=True):
+                        chosen = factors if part is None else factors * layout.arrange(part[rows])
+                        chosen = chosen if here is None else chosen.masked_fill(~here, 0)
+                        # The quotient of two sums in single precision would lose too many digits.
+                        total[rows] += chosen.sum(dim=1, dtype=None if len(parts) == 1 else double(values))
         for total, likelihood in zip(totals, sums, strict=True):
             torch.logaddexp(total, likelihood, out=total)
     return [total - math.log(count) for total in totals]
