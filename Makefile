@@ -38,8 +38,11 @@ fuzz: .venv/installed
 	$(BIN)/python tests/fuzz.py
 
 bench: .venv/installed
+	$(BIN)/python -m benchmarks.updates --json > results/updates.json
+	$(BIN)/python -m benchmarks.answers --json > results/answers.json
+	$(BIN)/python -m benchmarks.startup --json > results/startup.json
 	$(BIN)/python -m benchmarks.engine
-	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.speed_page
 
 # PIP_CONSTRAINT holds the build's own requirements, too, to the versions in the file.
 .venv/installed: pyproject.toml constraints.txt
