@@ -111,7 +111,8 @@ def fit_network(
     Returns:
         The number of the best epoch, from 0, and the number of epochs.
     """
-    with single_thread(sum(weight.numel() for weight in network.parameters()) * config.batch_size <= SMALL):
+    # Ten times as much as where training may choose by the clock, which this loop does not.
+    with single_thread(sum(weight.numel() for weight in network.parameters()) * config.batch_size <= 10 * SMALL):
         begin, limit = time.perf_counter(), config.max_seconds or math.inf
         generator = torch.Generator().manual_seed(config.seed)
         parameters = dict(network.named_parameters())
