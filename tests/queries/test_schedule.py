@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -201,6 +203,52 @@ def test_whole_rows_are_asked_under_the_masks_that_learned_them() -> None:
         for numbers in ([0, 1], [4, 5])
     ]
     assert torch.equal(*drawn)
+
+
+def _for_incomplete_rows(columns: int, *sizes: int) -> Network:
+    family = Connectivities(columns, sizes, masks=None, whole_rows=3, incomplete_rows=True)
+    return randomize(Network(columns, family, conditioning=True, direct=True))
+
+
+@pytest.mark.parametrize("missing", [[], [1], [0, 3], [0, 1, 2]])
+def test_incomplete_rows_are_a_distribution_under_the_masks_of_whole_rows(missing: list[int]) -> None:
+    network = _for_incomplete_rows(4, 12)
+    rows = worlds(network.columns)
+    rows[:, missing] = 0
+    rows = rows.unique(dim=0)
+    rows[:, missing] = NAN
+    answer = log_prob(Ensemble(network, 3, segments=4), rows)
+    assert answer.exp().sum().item() == pytest.approx(1, abs=1e-9)
+    passes = [log_conditionals(network, rows, number).sum(dim=1).exp() for number in range(3)]
+    assert torch.allclose(answer.exp(), torch.stack(passes).mean(dim=0), rtol=0, atol=1e-9)
+
+
+def test_of_incomplete_rows_what_is_given_is_asked_in_segments() -> None:
+    network = _for_incomplete_rows(4, 12)
+    plain = Network(4, Connectivities(4, (12,), masks=None), conditioning=True, direct=True).double()
+    plain.load_state_dict(network.state_dict())
+    rows = worlds(network.columns)
+    answers = [log_prob(Ensemble(each, 3, segments=4), rows, given=[1]) for each in (network, plain)]
+    assert torch.allclose(*answers, rtol=0, atol=1e-9)
+
+
+@given(networks(masks="unlimited"))
+def test_stored_masks_are_those_that_are_computed(network) -> None:
+    """Outputs and gradients; a network that stores no masks is the oracle."""
+    family = replace(network.connectivities, whole_rows=2)
+    storing = copy.deepcopy(network)
+    storing.connectivities = family
+    assert storing.stores(1)
+    assert not network.stores(1)
+    rows = worlds(network.columns)[:50]
+    found = [each(rows, 1) for each in (network, storing)]
+    assert torch.allclose(*found, rtol=0, atol=1e-9)
+    for outputs in found:
+        outputs.square().sum().backward()
+    for name, weight in network.named_parameters():
+        other = storing.get_parameter(name)
+        expected = torch.zeros_like(weight) if weight.grad is None else weight.grad
+        assert torch.allclose(other.grad, expected, rtol=0, atol=1e-8), name
 
 
 def test_the_probability_of_all_columns_is_that_of_the_row() -> None:

@@ -1,0 +1,60 @@
+"""What updates ask of their rows."""
+
+from __future__ import annotations
+
+import torch
+
+from made import Connectivities, Network
+from made.queries.evidence import Evidence
+from made.queries.likelihood import log_likelihood
+from made.training.config import TrainingConfig
+from made.training.objective import Objective, give_at_random, hide_at_random
+from oracle import randomize
+
+GENERATOR = torch.Generator()
+
+
+def evidence(rows: int = 4000, columns: int = 5) -> Evidence:
+    GENERATOR.manual_seed(0)
+    return Evidence(torch.randint(2, (rows, columns), generator=GENERATOR).double())
+
+
+def test_the_number_of_given_entries_is_uniform() -> None:
+    asked, weight = give_at_random(evidence(), GENERATOR)
+    counts = asked.given.sum(dim=1).bincount(minlength=6) / 4000
+    assert torch.allclose(counts, torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2, 0.0]), atol=0.03)
+    assert torch.equal(weight, 5 / asked.asked.sum(dim=1))
+
+
+def test_all_columns_are_given_equally_often() -> None:
+    asked, _ = give_at_random(evidence(), GENERATOR)
+    assert torch.allclose(asked.given.double().mean(dim=0), torch.full((5,), 0.4, dtype=torch.double), atol=0.03)
+
+
+def test_missing_values_are_neither_given_nor_asked_for() -> None:
+    rows = evidence()
+    observed = torch.rand(rows.values.shape, generator=GENERATOR) < 0.6
+    asked, weight = give_at_random(rows.asking(observed, None), GENERATOR)
+    assert not (asked.given & ~observed).any()
+    some = observed.any(dim=1)
+    assert asked.asked.any(dim=1)[some].all()
+    expected = observed.sum(dim=1) / asked.asked.sum(dim=1)
+    assert torch.equal(weight[some], expected.double()[some])
+
+
+def test_entries_of_a_share_of_the_rows_are_hidden() -> None:
+    hidden = hide_at_random(evidence(), 0.5, GENERATOR)
+    assert abs(hidden.observed.all(dim=1).double().mean() - (0.5 + 0.5 / 6)) < 0.03
+    assert hide_at_random(evidence(), 0.0, GENERATOR).observed.all()
+
+
+def test_the_loss_of_parts_is_that_of_a_pass_in_which_no_column_sees_another() -> None:
+    network = randomize(
+        Network(5, Connectivities(5, (8, 8), masks=None, residual=True), conditioning=True, direct=True)
+    )
+    objective = Objective(network.eval(), TrainingConfig(segments=5, questions=0.0))
+    questions = objective.questions(evidence(40).prepared(network), 0)
+    plain = Evidence(questions.rows.values, None, questions.parts.given)
+    log_p = log_likelihood(network, plain, network.connectivities.blind())
+    weight = 5 / plain.asked.sum(dim=1)
+    assert torch.allclose(objective(questions, 0, 0).value, -(weight * log_p).mean(), rtol=0, atol=1e-9)
