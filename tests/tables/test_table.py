@@ -399,3 +399,15 @@ def test_a_template_holds_no_data() -> None:
 def test_importing_it_does_not_import_torch() -> None:
     code = "import made.tables.table, sys; assert not {'torch', 'pandas', 'scipy.sparse', 'pyarrow'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("dtype", ["string", "string[pyarrow]", "str"])
+def test_text_by_distinct_values_is_text_by_objects(dtype) -> None:
+    values = ["b", None, "a", "", "b", "a", "ü"]
+    fast = Table.of(pd.DataFrame({"x": pd.Series(values, dtype=dtype)}))
+    slow = Table.of(pd.DataFrame({"x": pd.Series(values, dtype=object)}))
+    assert fast.columns[0].tolist() == slow.columns[0].tolist() == ["b", None, "a", None, "b", "a", "ü"]
+    assert fast.dtypes == slow.dtypes == ["text"]
+    nothing = Table.of(pd.DataFrame({"x": pd.Series(["", None], dtype=dtype)}))
+    assert nothing.dtypes == ["none"]
+    assert np.isnan(nothing.columns[0]).all()

@@ -74,14 +74,15 @@ class IncrementalPass:
         if isinstance(own, slice):
             self.x[:, own].index_copy_(0, rows, units)
         else:
-            self.x[rows.unsqueeze(1), own.unflatten(0, (len(columns), -1))[which]] = units
-            apart = units.new_zeros(len(units), len(columns), units.shape[1])
-            apart[torch.arange(len(units), device=units.device), which] = units
-            units = apart.flatten(1)
+            places = own.reshape(len(columns), -1).index_select(0, which) + rows.unsqueeze(1) * self.x.shape[1]
+            self.x.view(-1).index_copy_(0, places.flatten(), units.flatten())
+            apart = units.new_zeros(len(units) * len(columns), units.shape[1])
+            among = torch.arange(len(units), device=rows.device) * len(columns) + which
+            units = apart.index_copy_(0, among, units).reshape(len(units), -1)
         self.first.index_add_(0, rows, units @ self.weights["W1"][own])
         if network.conditioning:
-            places = torch.tensor(columns, device=rows.device)[which]
-            self.first.index_add_(0, rows, self.weights["U1"][places])
+            seen = torch.tensor(columns, device=rows.device)[which]
+            self.first.index_add_(0, rows, self.weights["U1"][seen])
 
     def _own(self, units_of: Callable[[int], slice], columns: Sequence[int]) -> slice | Tensor:
         """The units of some columns."""
@@ -129,8 +130,8 @@ def complete(
     missing, width = rows.isnan(), rows.shape[1]
     filled = rows.masked_fill(missing, 0)
     state = IncrementalPass(network, Evidence(filled, None, None if missing.all() else ~missing))
-    noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype).t().contiguous()
-    drawn = filled.t().contiguous()
+    noise = None if uniform is None else network.columns.noise(uniform).to(rows.dtype).flatten()
+    drawn = filled.flatten()
     kinds = list(dict.fromkeys(network.columns))
     kind_of = np.array([*map(kinds.index, network.columns), len(kinds)])  # the last one for rows that are complete
     left = np.where(missing.cpu().numpy(), positions.cpu().numpy(), width)  # (rows, columns)
@@ -139,16 +140,21 @@ def complete(
         number = int(counts.argmax())
         places = np.flatnonzero(kind_of[at] == number)
         own = at[places]
-        columns, which = np.unique(own, return_inverse=True)
-        index, column, among = (torch.from_numpy(each).to(rows.device) for each in (places, own, which))
-        kind, units = kinds[number], state.units(columns.tolist(), None if len(places) == len(at) else index)
-        units = units.squeeze(1) if len(columns) == 1 else units[torch.arange(len(index), device=rows.device), among]
+        present = np.bincount(own, minlength=width) > 0
+        columns, which = np.flatnonzero(present).tolist(), (present.cumsum() - 1)[own]
+        index, among, entry = (torch.from_numpy(each).to(rows.device) for each in (places, which, places * width + own))
+        kind, units = kinds[number], state.units(columns, None if len(places) == len(at) else index)
+        if len(columns) > 1:
+            units = units.flatten(0, 1).index_select(
+                0, torch.arange(len(index), device=rows.device) * len(columns) + among
+            )
+        units = units.reshape(len(index), -1)
         if temperature != 1:
             units = kind.tempered(units, temperature)
-        value = kind.mode(units) if noise is None else kind.draw(units, noise[column, index])
-        drawn[column, index] = value
+        value = kind.mode(units) if noise is None else kind.draw(units, noise.index_select(0, entry))
+        drawn.index_copy_(0, entry, value)
         left[places, own] = width
         behind = left[places]
         at[places] = np.where(behind.min(axis=1) < width, behind.argmin(axis=1), width)
-        state.see(columns.tolist(), among, value, index)
-    return drawn.t()
+        state.see(columns, among, value, index)
+    return drawn.reshape(rows.shape)
