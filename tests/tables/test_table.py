@@ -411,3 +411,12 @@ def test_text_by_distinct_values_is_text_by_objects(dtype) -> None:
     nothing = Table.of(pd.DataFrame({"x": pd.Series(["", None], dtype=dtype)}))
     assert nothing.dtypes == ["none"]
     assert np.isnan(nothing.columns[0]).all()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda columns: pa.table({"name": columns["name"].array._pa_array})])
+def test_text_in_several_chunks_is_that_of_one(make) -> None:
+    """As pandas has it after concatenating; some values are in one chunk only."""
+    parts = [pd.Series(each, dtype="string[pyarrow]") for each in (["a", None, "b"], ["c", "a"], [None])]
+    whole = pd.concat(parts, ignore_index=True)
+    table = Table.of(make({"name": whole}))
+    assert [value if isinstance(value, str) else None for value in table.columns[0]] == ["a", None, "b", "c", "a", None]

@@ -71,10 +71,14 @@ def is_numpy_number(dtype: Any) -> bool:
 
 def _plain_text(array: Any) -> Values | None:
     """An arrow array of text as a plain column, by way of its distinct values; None if all of them are missing."""
-    coded = array.dictionary_encode()
-    distinct = np.array([text or None for text in coded.dictionary.to_pylist()] + [None], dtype=object)
-    column = distinct[coded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False)]
-    return None if is_missing(distinct).all() else column
+    encoded = array.dictionary_encode()
+    parts = encoded.unify_dictionaries().chunks if hasattr(array, "chunks") else [encoded]
+    if not parts:
+        return None
+    distinct = np.array([text or None for text in parts[0].dictionary.to_pylist()] + [None], dtype=object)
+    missing = len(distinct) - 1
+    places = np.concatenate([part.indices.fill_null(missing).to_numpy(zero_copy_only=False) for part in parts])
+    return None if is_missing(distinct).all() else distinct[places]
 
 
 def kind_of(series: nw.Series[Any]) -> Any:
