@@ -437,7 +437,7 @@ def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_bits(forks, tmp_path,
 
 @pytest.mark.parametrize("number", [2, 15])
 def test_it_can_be_interrupted_and_says_how_to_go_on(forks, tmp_path, number) -> None:
-    process = train(forks, tmp_path / "run", "max_epochs=100_000")
+    process = train(forks, tmp_path / "run", "max_epochs=100_000, patience=100_000")
     while not list((tmp_path / "run").glob("checkpoint-*")):
         time.sleep(0.01)
     os.kill(process, number)

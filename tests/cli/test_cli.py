@@ -300,7 +300,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home, forks, tmp_path) ->
     out = tmp_path / "model"
     arguments = ["fit", str(home / "animals.csv"), "--out", str(out), "--hidden-sizes", "8", "--schedule", "falling"]
     arguments += ["--valid", str(home / "animals.csv")]
-    process = forks.command(*arguments, "--max-epochs", 100_000, stderr=tmp_path / "log")
+    process = forks.command(*arguments, "--max-epochs", 100_000, "--patience", 100_000, stderr=tmp_path / "log")
     while not list(out.glob("checkpoint-*")):
         time.sleep(0.05)
     os.kill(process, 2)

@@ -581,7 +581,8 @@ def test_a_process_that_is_terminated_leaves_no_part_of_a_file(here, forks) -> N
 
 
 def test_a_training_that_is_terminated_can_be_resumed(here, forks) -> None:
-    fit = ("fit", "good.csv", "--out", "run", "--hidden-sizes", 4, "--max-epochs", 1_000_000)
+    endless = ("--max-epochs", 1_000_000, "--patience", 1_000_000)
+    fit = ("fit", "good.csv", "--out", "run", "--hidden-sizes", 4, *endless)
     process = forks.command(*fit, stderr=here / "log")
     _until(lambda: list((here / "run").glob("checkpoint-*")))
     os.kill(process, signal.SIGTERM)
