@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-FIRST := $(foreach layer,ask baselines cli compare io network pages paper report training tuning,tests/$(layer)/)
+FIRST := $(foreach layer,ask baselines cli compare io pages paper report training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
 .PHONY: demo test first rest lint coverage fuzz bench clean

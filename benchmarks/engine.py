@@ -194,7 +194,7 @@ def run(case: Case, busy: bool = False) -> dict[str, Any]:
         peer = [COLUMNS * once / draw for draw, once in zip(seconds["samples"], seconds[fastest], strict=True)]
         result |= {
             "passes": summary(passes),
-            "reached": statistics.median(passes) <= case.target,
+            "reached": bool(statistics.median(passes) <= case.target),
             "times_as_fast_as_784_passes_of_the_faster_peer": summary(peer),
             "faster_peer": fastest,
             "seconds": {"made": statistics.median(seconds["samples"]), "log p": statistics.median(seconds["made"])},
@@ -207,10 +207,10 @@ def run(case: Case, busy: bool = False) -> dict[str, Any]:
     times = summary([ours / low for ours, low in zip(seconds["made"], least, strict=True)])
     result |= {
         "ratio": summary(ratios),
-        "reached": statistics.median(ratios) >= (1 if busy else case.target),
+        "reached": bool(statistics.median(ratios) >= (1 if busy else case.target)),
         "faster_peer": fastest,
         "times_the_limit": times,
-        "limit_reached": case.limit is None or times["median"] <= case.limit,
+        "limit_reached": bool(case.limit is None or times["median"] <= case.limit),
         "seconds": {name: statistics.median(seconds[name]) for name in work} | {"limit": float(np.median(least))},
     }
     return result
