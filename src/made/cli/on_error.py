@@ -152,7 +152,7 @@ class RowFilter:
         import pyarrow as pa
 
         from made.errors import DataError
-        from made.tables.convert import number_in
+        from made.tables.plain import number_in
 
         texts = column.to_pylist()
         known = {text: None if text is None else number_in(text, False) for text in dict.fromkeys(texts)}

@@ -84,8 +84,7 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     import numpy as np
 
     from made.errors import DataError
-    from made.tables.convert import number_in
-    from made.tables.plain import is_missing
+    from made.tables.plain import is_missing, number_in
 
     schema = model.schema
     here = table.names.index(schema.names[d]) if schema.named and table.names is not None else d

@@ -21,22 +21,15 @@ from made.columns.registry import FIELD_KEYS, find_kind
 from made.columns.settings import is_finite
 from made.errors import DataError
 from made.hints import hint
-from made.tables.convert import as_text, fitting, number_in, typed
 from made.tables.dates import DAY, Temporal, in_text, objects, seconds_in
-from made.tables.plain import Dtype, Values, is_missing
+from made.tables.plain import Dtype, Values, as_text, fitting, is_missing, number_in, typed
 from made.tables.storage import ends_of, is_storage
 
 __all__ = ["OTHER", "Field"]
 
 # The Python types of listed values.
-TYPES: dict[str, tuple[type, ...]] = {
-    "text": (str,),
-    "bool": (bool,),
-    "int": (int,),
-    "float": (float, int),
-    "date": (float, int),
-    "datetime": (float, int),
-}
+TYPES: dict[str, tuple[type, ...]] = {"text": (str,), "bool": (bool,), "int": (int,)}
+TYPES |= dict.fromkeys(("float", "date", "datetime"), (float, int))
 # The label of the category for all text that training has not seen.
 OTHER = "<other>"
 
@@ -191,11 +184,10 @@ class Field:
             known |= {text: self._code_of_text(text) for text in dict.fromkeys(values[~absent].tolist())}
             codes = np.fromiter(map(known.__getitem__, values.tolist()), np.float64, len(values))
         else:
-            keys, order = self._numbers(dtype == "bool")
-            place = np.searchsorted(keys, values).clip(max=max(len(keys) - 1, 0))
-            codes = np.full(len(values), -1.0)
-            if len(keys):
-                codes = np.where(keys[place] == values, order[place], -1.0)
+            found = self._numbers(dtype == "bool")
+            keys, order = np.array([*found, math.inf]), np.array([*found.values(), -1.0])
+            place = np.searchsorted(keys[:-1], values)
+            codes = np.where(keys[place] == values, order[place], -1.0)
         codes[absent] = len(self.values) if self.missing else np.nan
         unseen = codes < 0
         if not unseen.any():
@@ -205,10 +197,9 @@ class Field:
             return codes
         numbers = values
         if values.dtype == object:
-            read = (math.nan if value is None else number_in(value, False) for value in values.tolist())
-            numbers = np.array([math.nan if number is None else number for number in read])
+            numbers = np.array([value and number_in(value) for value in values.tolist()], dtype=np.float64)
         beside = self.column.codes_of(numbers)
-        refused = unseen & (np.isnan(numbers) if beside is not None else True)
+        refused = unseen if beside is None else unseen & np.isnan(numbers)
         if beside is None or refused.any():
             raise self._unseen(values, dtype, int(np.flatnonzero(refused)[0]), label)
         codes[unseen] = beside[unseen]
@@ -238,14 +229,11 @@ class Field:
 
         Shapes: (rows,) to (rows,).
         """
-        absent = np.isnan(codes)
-        if not self.listed:
-            values: Values = np.where(np.isinf(codes), np.nan, np.rint(codes) if self.dtype == "int" else codes)
-            return self._given_back(self._held(values), dtype)
-        found = self.column.numbers_of(torch.from_numpy(codes))
-        if found is not None:  # a mean, or a value that training has not seen, is not listed
-            numbers = found.numpy()
+        found = self.column.numbers_of(torch.from_numpy(codes)) if self.listed else None
+        if found is not None or not self.listed:  # a mean, or a value that training has not seen, is not listed
+            numbers = found.numpy() if found is not None else np.where(np.isinf(codes), np.nan, codes)
             return self._given_back(self._held(np.rint(numbers) if self.dtype == "int" else numbers), dtype)
+        absent = np.isnan(codes)
         categories, family = self._categories(dtype)
         places = np.where(absent, 0, codes).astype(np.intp)
         wrong = ~absent & ((places != codes) | (places < 0) | (places >= len(categories)))
@@ -263,41 +251,31 @@ class Field:
 
     def _in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
         """Text as dates or numbers, or dates as text, whichever this column has."""
-        seen = np.flatnonzero(~is_missing(values)).tolist()
-        temporal = dtype in ("date", "datetime")
-        if not seen or (temporal and self.temporal):
+        seen = np.flatnonzero(~is_missing(values))
+        temporal, text = dtype in ("date", "datetime"), dtype == "text"
+        if not len(seen) or (temporal and self.temporal):
             return values, dtype
         if temporal and self.dtype == "text":
             return in_text(values, "date" if dtype == "date" else "datetime"), "text"
-        has, wants = "a date" if temporal else "text" if dtype == "text" else "a number", "numbers"
-        row: int | None = None
-        if self.temporal:
-            wants, row = "dates, such as 2024-03-01", seen[0]
-            if dtype == "text":
-                known = {text: seconds_in([text]) for text in dict.fromkeys(values[seen].tolist())}
-                row = next((row for row in seen if known[values[row]] is None), None)
-                if row is None:
-                    found = np.full(len(values), np.nan)
-                    found[seen] = [each[0][0] for text in values[seen].tolist() if (each := known[text]) is not None]
-                    return found, self.dtype
-        elif temporal:
-            row = seen[0]
-        elif self.column.quantitative and dtype == "text":
-            read = {text: number_in(text, False) for text in dict.fromkeys(values[seen].tolist())}
-            row = next((row for row in seen if read[values[row]] is None), None)
-            if row is None:
-                found = np.full(len(values), np.nan)
-                found[seen] = [read[text] for text in values[seen].tolist()]
-                return found, "float"
-        if row is not None:
-            value = in_text(values[row : row + 1], "datetime")[0] if temporal else values.tolist()[row]
-            raise DataError(
-                f"{label}: {value!r} is {has}, where the model has {wants}: give what it was fitted on, or "
-                "NaN for a missing value.",
-                row=row,
-                column=self.name,
-            )
-        return values, dtype
+        if not (temporal or self.temporal or (text and self.column.quantitative)):
+            return values, dtype
+        row = int(seen[0])
+        if text:
+            read = _seconds if self.temporal else number_in
+            known = {each: read(each) for each in dict.fromkeys(values[seen].tolist())}
+            found = np.array([each and known[each] for each in values.tolist()], dtype=np.float64)
+            wrong = seen[np.isnan(found[seen])]
+            if not len(wrong):
+                return found, self.temporal or "float"
+            row = int(wrong[0])
+        value = in_text(values[row : row + 1], "datetime")[0] if temporal else values.tolist()[row]
+        has = "a date" if temporal else "text" if text else "a number"
+        wants = "dates, such as 2024-03-01" if self.temporal else "numbers"
+        raise self._refused(
+            label,
+            row,
+            f"{value!r} is {has}, where the model has {wants}: give what it was fitted on, or NaN for a missing value.",
+        )
 
     def _given_back(self, values: Values, dtype: Dtype) -> tuple[Values, Dtype]:
         """Numbers, with the dtype asked for, if they allow it; or dates as text."""
@@ -309,46 +287,42 @@ class Field:
 
     def _categories(self, dtype: Dtype) -> tuple[Values, Dtype]:
         """The value of each code, with the dtype asked for, if they allow it."""
-        values, family = self._known(dtype)
+        own: Values = np.array(self.values, dtype=object if self.dtype == "text" else np.float64)
+        if self.temporal:
+            values, family = self._given_back(own, dtype)
+        elif (self.dtype == "text") == (dtype == "text") or dtype == "none" or self.bucket:
+            values, family = own, "text" if self.dtype == "text" else fitting(own, dtype, self.dtype)
+        elif dtype == "text":
+            values, family = np.array(list(map(as_text, self.values)), dtype=object), "text"
+        elif len(found := self._numbers(dtype == "bool")) < len(own):  # not all are numbers
+            values, family = own, "text"
+        else:
+            values = np.array(sorted(found, key=found.__getitem__), dtype=np.float64)
+            family = fitting(values, dtype, "float")
         nothing = None if family == "text" else np.nan
         more = [nothing] * self.missing + [OTHER if family == "text" else nothing] * self.bucket
         return np.concatenate([values, np.array(more, dtype=values.dtype)]), family
 
-    def _known(self, dtype: Dtype) -> tuple[Values, Dtype]:
-        if self.temporal:
-            return self._given_back(np.array(self.values, dtype=np.float64), dtype)
-        if (self.dtype == "text") == (dtype == "text") or dtype == "none" or self.bucket:
-            values = np.array(self.values, dtype=object if self.dtype == "text" else np.float64)
-            return values, self.dtype if self.dtype == "text" else fitting(values, dtype, self.dtype)
-        if dtype == "text":
-            return np.array(list(map(as_text, self.values)), dtype=object), "text"
-        keys, order = self._numbers(dtype == "bool")
-        if len(keys) < len(self.values):  # not all are numbers
-            return np.array(self.values, dtype=object), "text"
-        values = keys[np.argsort(order)]
-        return values, fitting(values, dtype, "float")
-
-    def _numbers(self, is_bool: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The values that are numbers, ascending, and their codes. Of text, those that read as a number."""
+    def _numbers(self, is_bool: bool) -> dict[float, float]:
+        """The codes of the values that are numbers, ascending by number. Of text, those that read as a number."""
         found: dict[float, float] = {}
         for code, value in enumerate(self.values):
             number = float(value) if not isinstance(value, str) else number_in(value, is_bool)
             # '1' and '01' both read as 1: the shortest spelling wins.
             if number is not None and (number not in found or as_text(number) == value):
                 found[number] = code
-        keys = np.array(sorted(found), dtype=np.float64)
-        return keys, np.array([found[key] for key in keys.tolist()], dtype=np.float64)
+        return dict(sorted(found.items()))
 
     @cached_property
     def _texts(self) -> dict[str, float]:
         texts = {as_text(value): float(code) for code, value in enumerate(self.values)}
-        return texts | {as_text(v).lower(): float(code) for code, v in enumerate(self.values) if self.dtype == "bool"}
+        return texts | {text.lower(): code for text, code in texts.items() if self.dtype == "bool"}
 
     def _code_of_text(self, text: str) -> float:
         code = self._texts.get(text, -1.0)
         if code >= 0 or self.dtype == "text":
             return code
-        number = number_in(text, False)
+        number = number_in(text)
         return float(self.values.index(number)) if number in self.values else -1.0
 
     def _on_steps(self, values: Values, label: str) -> NDArray[np.float64]:
@@ -363,27 +337,34 @@ class Field:
             return values
         row = int(np.flatnonzero(off | below)[0])
         if below[row]:
-            raise DataError(
-                f"{label}: {self.shown(values[row])} is below {least + step / 2:g}, the least value of the column: "
-                f"give NaN for a missing value, or fit with {hint(columns={self.name: 'real'})}.",
-                row=row,
-                column=self.name,
+            why = (
+                f"is below {least + step / 2:g}, the least value of the column: give NaN for a missing value, or fit "
+                f"with {hint(columns={self.name: 'real'})}."
             )
-        steps_of = "whole days" if self.temporal and step == DAY else f"steps of {step:g}"
-        raise DataError(
-            f"{label}: {self.shown(values[row])} is not among the values in {steps_of} that the model was "
-            "fitted on: round it, or give NaN for a missing value.",
-            row=row,
-            column=self.name,
-        )
+        else:
+            steps_of = "whole days" if self.temporal and step == DAY else f"steps of {step:g}"
+            why = (
+                f"is not among the values in {steps_of} that the model was fitted on: round it, or give NaN for a "
+                "missing value."
+            )
+        raise self._refused(label, row, f"{self.shown(values[row])} {why}")
 
     def _unseen(self, values: Values, dtype: Dtype, row: int, label: str) -> DataError:
         value = self.shown(values[row]) if self.temporal else repr(typed(values[row : row + 1], dtype)[0])
         known = [self.shown(float(each)) if self.temporal else repr(each) for each in self.values[:10]]
+        known += ["..."] * (len(self.values) > 10)
         remedy = "" if self.dtype == "bool" else f", or fit with {hint(unseen='other')}"
-        return DataError(
-            f"{label}: {value} is not among the known values ({', '.join(known)}"
-            f"{', ...' if len(self.values) > 10 else ''}): give one of them, or NaN for a missing value{remedy}.",
-            row=row,
-            column=self.name,
+        return self._refused(
+            label,
+            row,
+            f"{value} is not among the known values ({', '.join(known)}): give one of them, or NaN for a missing value"
+            f"{remedy}.",
         )
+
+    def _refused(self, label: str, row: int, why: str) -> DataError:
+        return DataError(f"{label}: {why}", row=row, column=self.name)
+
+
+def _seconds(text: str) -> float | None:
+    found = seconds_in([text])
+    return None if found is None else float(found[0][0])

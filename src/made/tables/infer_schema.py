@@ -21,11 +21,10 @@ from made.columns.transform import choose_curve
 from made.columns.unseen import Unseen
 from made.errors import DataError, ModelError, ParameterError
 from made.hints import hint
-from made.tables.convert import fitting, number_in, typed
 from made.tables.dates import STEPS, seconds_in
 from made.tables.field import OTHER, Field
-from made.tables.plain import Dtype, Values, is_missing, plain
-from made.tables.table import Table
+from made.tables.plain import Dtype, Values, fitting, is_missing, number_in, plain, typed
+from made.tables.table import TEMPORAL, Table
 
 __all__ = ["CHOICES", "infer"]
 
@@ -63,34 +62,30 @@ def infer(
         )
     if own is not None:
         return _of_plugin(name, own, seen, dtype, label, missing)
-    declared = table.declared[d]
+    declared, reserved = table.declared[d], 0.0
+    if unseen == "other":
+        # The probability of unseen text: a tenth of what the rule of succession gives. Most columns have no further
+        # values, and where some are seen only once, the share of others is learned from these.
+        reserved = 0.1 / (table.rows + 2)
     if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
-        return _listed(name, kind if listed else declared, dtype, label, missing, _reserved(table, unseen))
-    if dtype == "text" and not declared and kind != "categorical":
-        dates = seconds_in(set(seen.tolist()))
-        if dates is not None:
-            found = seconds_in(seen.tolist())
-            assert found is not None
-            seen, dtype = found
-    if dtype == "text" and kind == "auto" and not declared:
-        _refuse_names(seen, name, label)
-    if dtype != "text" and kind == "auto" and not declared:
-        _refuse_keys(seen, name, label)
+        return _listed(name, kind if listed else declared, dtype, label, missing, reserved)
+    if dtype == "text" and not declared and kind != "categorical" and (dates := seconds_in(seen.tolist())) is not None:
+        seen, dtype = dates
+    if kind == "auto" and not declared:
+        (_refuse_names if dtype == "text" else _refuse_keys)(seen, name, label)
     distinct = _distinct(seen, dtype, kind)
-    if kind == "auto":
-        plainly = dtype in ("text", "bool") or declared
-        kind = _kind_of_categories(len(distinct)) if plainly else _kind_of_numbers(distinct, len(seen), dtype)
+    if kind == "auto" and (dtype in ("text", "bool") or declared):
+        kind = "binary" if len(distinct) == 2 else "categorical"
+    elif kind == "auto":
+        kind = _kind_of_numbers(distinct, len(seen))
     if kind in ("ordinal", "numeric", "real"):
-        if dtype == "text":
-            raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind}: convert it to numbers.")
-        dtype = "int" if dtype == "bool" else dtype
-        if kind != "ordinal":
-            other = FAR_SHARE if unseen == "other" else 0.0
-            dtype = "float" if dtype == "none" else dtype
-            column = _numeric(seen, dtype, missing, plainly=kind == "real")
-            return Field(name, column, dtype=dtype, missing=missing, other=other)
-        if not missing and len(distinct) <= MOST_CATEGORIES:
-            return _ordinal(name, distinct, dtype, unseen)
+        dtype = _dtype_of_numbers(seen, dtype, kind, label)
+    if kind in ("numeric", "real"):
+        other = FAR_SHARE if unseen == "other" else 0.0
+        column = _numeric(seen, dtype, missing, plainly=kind == "real")
+        return Field(name, column, dtype=dtype, missing=missing, other=other)
+    if kind == "ordinal" and not missing and len(distinct) <= MOST_CATEGORIES:
+        return _ordinal(name, distinct, dtype, unseen)
     if kind == "binary" and len(distinct) != 2:
         raise DataError(
             f"{label} has {len(distinct)} distinct values and cannot be binary, which has 2: choose "
@@ -98,7 +93,7 @@ def infer(
         )
     if kind == "binary" and dtype not in ("text", "bool") and not missing:
         return _ordinal(name, distinct, dtype, unseen, binary=True)
-    return _categorical(name, seen, distinct, dtype, label, missing, _reserved(table, unseen))
+    return _categorical(name, seen, distinct, dtype, label, missing, reserved)
 
 
 def _plugin(kind: Any, label: str) -> Column:
@@ -109,11 +104,10 @@ def _plugin(kind: Any, label: str) -> Column:
     try:
         return find_kind(str(settings.pop("kind", None))).from_json(settings)
     except ModelError:
-        raise ParameterError(
-            f"{label}: the kind {kind!r} is unknown: choose from {CHOICES}.", argument="columns"
-        ) from None
+        wrong = f"unknown: choose from {CHOICES}."
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"{label}: the kind {kind!r} is not complete: {error}", argument="columns") from None
+        wrong = f"not complete: {error}"
+    raise ParameterError(f"{label}: the kind {kind!r} is {wrong}", argument="columns")
 
 
 def _of_plugin(name: str, kind: Column, seen: Values, dtype: Dtype, label: str, missing: bool) -> Field:
@@ -122,10 +116,8 @@ def _of_plugin(name: str, kind: Column, seen: Values, dtype: Dtype, label: str, 
             f"{label}: the kind {kind.kind!r} has no category for missing values: choose 'unobserved'.",
             argument="missing",
         )
-    if dtype == "text" and not kind.listed:
-        raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind.kind}: convert it to numbers.")
     if not kind.listed:
-        dtype = "int" if dtype == "bool" else "float" if dtype == "none" else dtype
+        dtype = _dtype_of_numbers(seen, dtype, kind.kind, label)
         return Field(name, kind.fitted(seen.astype(np.float64)), dtype=dtype)
     values = typed(_distinct(seen, dtype, "categorical"), dtype)
     if len(values) != kind.codes:
@@ -133,30 +125,25 @@ def _of_plugin(name: str, kind: Column, seen: Values, dtype: Dtype, label: str, 
     return Field(name, kind, values, dtype=dtype)
 
 
+def _dtype_of_numbers(seen: Values, dtype: Dtype, kind: str, label: str) -> Dtype:
+    if dtype == "text":
+        raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind}: convert it to numbers.")
+    return "int" if dtype == "bool" else dtype
+
+
 def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
     """The distinct values, in order; both truth values, if there are any."""
     if dtype == "text":
         return np.array(sorted(set(seen.tolist())), dtype=object)
     distinct: Values = np.unique(seen)
-    if dtype == "bool" or (
-        dtype in ("int", "float") and kind in ("auto", "binary") and np.isin(distinct, (0, 1)).all()
-    ):
-        return np.array([0.0, 1.0])
-    return distinct
-
-
-def _reserved(table: Table, unseen: str) -> float:
-    """The probability reserved for unseen text: a tenth of what the rule of succession gives.
-
-    Most columns have no further values, and where some are seen only once, the share of others is learned from these.
-    """
-    return 0.1 / (table.rows + 2) if unseen == "other" else 0.0
+    flags = dtype in ("int", "float") and kind in ("auto", "binary") and np.isin(distinct, (0, 1)).all()
+    return np.array([0.0, 1.0]) if flags or dtype == "bool" else distinct
 
 
 def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, *, binary: bool = False) -> Field:
     """A few distinct numbers: each has its own probability, and any other number a very small one."""
     other = 0.0 if unseen == "error" else UNSEEN_FLAG if len(distinct) == 2 else UNSEEN_NUMBER
-    step = _step(distinct, (), STEPS if dtype in ("date", "datetime") else (1.0,)) if other else 0.0
+    step = _step(distinct, (), dtype in TEMPORAL) if other else 0.0
     numbers = tuple(map(float, distinct.tolist()))
     flag = Binary(signed=True, unseen=Unseen(numbers, step, other) if other else None)
     column = flag if binary else Ordinal(numbers, step, other)
@@ -170,14 +157,12 @@ def _categorical(
     if reserved and dtype == "text":
         distinct = _frequent(seen, distinct)
     if len(distinct) > MOST_CATEGORIES:
-        is_text = dtype == "text"
-        remedy = (
-            f"{hint(unseen='other')} keeps the most frequent ones and makes one of all others"
-            if is_text
-            else f"choose 'numeric', {hint(columns={name: 'numeric'})}"
-        )
-        if is_text and all(number_in(text, False) is not None for text in distinct.tolist()):
+        if dtype != "text":
+            remedy = f"choose 'numeric', {hint(columns={name: 'numeric'})}"
+        elif _all_numbers(distinct):
             remedy = "it looks like numbers: convert it"
+        else:
+            remedy = f"{hint(unseen='other')} keeps the most frequent ones and makes one of all others"
         raise DataError(
             f"{label} has {len(distinct)} distinct values, more than {MOST_CATEGORIES}; {remedy}, or leave it out, "
             f"{hint(columns={name: 'drop'})}."
@@ -187,7 +172,7 @@ def _categorical(
 
 def _field_of_list(name: str, values: tuple[Any, ...], dtype: Dtype, missing: bool, reserved: float) -> Field:
     column: Column = Categorical(len(values) + missing + (reserved > 0), reserved=reserved)
-    if not missing and not reserved and _kind_of_categories(len(values)) == "binary":
+    if not missing and not reserved and len(values) == 2:
         column = Binary(signed=True)
     return Field(name, column, values, dtype=dtype, missing=missing, other=reserved)
 
@@ -215,11 +200,7 @@ def _listed(name: str, values: Any, dtype: Dtype, label: str, missing: bool, res
     return _field_of_list(name, typed(given, family), family, missing, reserved)
 
 
-def _kind_of_categories(distinct: int) -> str:
-    return "binary" if distinct == 2 else "categorical"
-
-
-def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> str:
+def _kind_of_numbers(distinct: Values, rows: int) -> str:
     whole, count = bool((distinct == np.floor(distinct)).all()), len(distinct)
     if count == 2:
         return "binary" if whole or rows >= 20 else "numeric"
@@ -230,15 +211,19 @@ def _kind_of_numbers(distinct: Values, rows: int, dtype: Dtype) -> str:
 
 def _refuse_names(seen: Values, name: str, label: str) -> None:
     """Refuse text that hardly ever repeats, from which nothing can be learned."""
-    distinct = set(seen.tolist())
+    distinct = np.array(list(set(seen.tolist())), dtype=object)
     if len(distinct) <= FEW or len(distinct) <= 0.9 * len(seen):
         return
-    if all(number_in(text, False) is not None for text in distinct):
+    if _all_numbers(distinct):
         raise DataError(
             f"{label} has {len(distinct)} texts that look like numbers, such as {seen[0]!r}: convert it, or leave it "
             f"out, {hint(columns={name: 'drop'})}."
         )
     raise _identifier(f"{label}: {len(distinct)} texts in {len(seen)} rows are different", name, "categorical")
+
+
+def _all_numbers(texts: Values) -> bool:
+    return all(number_in(text) is not None for text in texts.tolist())
 
 
 def _refuse_keys(seen: Values, name: str, label: str) -> None:
@@ -260,11 +245,11 @@ def _identifier(found: str, name: str, other: str) -> DataError:
 
 def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Column:
     """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardisation."""
-    temporal, step = dtype in ("date", "datetime"), 0.0
+    temporal, step = dtype in TEMPORAL, 0.0
     points: tuple[float, ...] = ()
     if not plainly:
         points = _points(seen, *OF_STEPS)
-        step = _step(seen, points, STEPS if temporal else (1.0,))
+        step = _step(seen, points, temporal)
         points = points if step else _points(seen, *OF_REALS)
     rest = seen[~np.isin(seen, points)]
     low = 0.0 if not plainly and not temporal and seen.min() >= 0 else -math.inf
@@ -281,15 +266,15 @@ def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Col
     return PointMasses(column, points) if points else column
 
 
-def _step(seen: Values, points: Sequence[float], candidates: Sequence[float]) -> float:
-    """The step of the values, if it is one of the candidates and they do not range over too many steps; else 0."""
+def _step(seen: Values, points: Sequence[float], temporal: bool) -> float:
+    """The step of numbers (1) or of times, if they have one and do not range over too many steps; else 0."""
     rest = seen[~np.isin(seen, points)]
     with np.errstate(over="ignore"):
         size, extent = float(np.abs(seen).max()), float(rest.max() - rest.min())
-    if candidates is STEPS:  # ignore dates such as 9999-12-31
+    if temporal:  # ignore dates such as 9999-12-31
         first, third = np.quantile(rest, [0.25, 0.75]).tolist()
         extent = min(extent, 20 * (third - first))
-    for step in candidates:
+    for step in STEPS if temporal else (1.0,):
         if size < 2.0**53 and extent <= MOST_STEPS * step and (seen == np.floor(seen / step) * step).all():
             return step
     return 0.0

@@ -8,6 +8,7 @@ are all missing values.
 from __future__ import annotations
 
 import datetime
+import math
 import numbers
 from collections.abc import Collection
 from decimal import Decimal
@@ -21,7 +22,8 @@ from made.errors import DataError
 from made.tables.dates import in_seconds
 from made.tables.storage import storage_of
 
-__all__ = ["NOTHING", "Dtype", "Values", "is_missing", "is_numpy_number", "kind_of", "plain", "plain_series", "storage"]
+__all__ = ["NOTHING", "Dtype", "Values", "as_text", "fitting", "is_missing", "is_numpy_number", "kind_of", "number_in"]
+__all__ += ["plain", "plain_series", "storage", "typed"]
 
 Values: TypeAlias = NDArray[Any]
 Dtype: TypeAlias = Literal["float", "int", "bool", "text", "date", "datetime", "none"]
@@ -202,3 +204,36 @@ def _no_date(label: str, dtype: str) -> DataError:
         f"{label} has times of day, or lengths of time ({dtype}): convert it to a number, such as hours, or "
         "leave it out."
     )
+
+
+def as_text(value: str | float) -> str:
+    """A value as text, a number in the shortest way: 1.0 is '1'."""
+    if isinstance(value, (str, bool)):
+        return str(value)
+    return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(value)
+
+
+def number_in(text: str, is_bool: bool = False) -> float | None:
+    """The number that a text reads as, if it does."""
+    if is_bool and text.lower() in ("true", "false"):
+        return float(text.lower() == "true")
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def fitting(values: Values, asked: Dtype, own: Dtype) -> Dtype:
+    """The family asked for if all the numbers are of it, otherwise their own."""
+    if asked == "bool" and np.isin(values, (0, 1)).all():
+        return "bool"
+    if asked == "int" and (values == np.rint(values)).all():
+        return "int"
+    return "float" if asked == "float" else own
+
+
+def typed(values: Values, dtype: Dtype) -> tuple[Any, ...]:
+    """Values as Python has them."""
+    convert = {"text": str, "bool": bool, "int": int}.get(dtype, float)
+    return tuple(map(convert, values.tolist()))
