@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.tables import Codes, filling
+from benchmarks.tables_before import Codes, filling
 from benchmarks.tables_page import IMPUTERS, LABELLERS, PAGE, RESULTS, TABLES, page
 
 
