@@ -15,6 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.filling import filling
+from benchmarks.filling import line as filling_line
 from benchmarks.specialists import LEVELS, Specialists
 from benchmarks.tables_data import Frame, Split, grid, places
 
@@ -269,10 +271,10 @@ def likelihood(ours: Answers, split: Split) -> dict[str, Any]:
 
 
 SIDES = ("made", "training rows")  # whose short answers are compared
-WHAT = ("conditionals", "short", "label", "intervals", "likelihood")
+WHAT = ("conditionals", "short", "label", "intervals", "likelihood", "filling")
 
 
-def measure(model: Any, split: Split, what: Sequence[str] = WHAT, seed: int = 0) -> dict[str, Any]:
+def measure(model: Any, split: Split, what: Sequence[str] = WHAT[:5], seed: int = 0) -> dict[str, Any]:
     """The chosen measurements of a fitted model."""
     ours, theirs = Answers(model, split), Specialists(split, seed)
     found: dict[str, Any] = {}
@@ -281,6 +283,8 @@ def measure(model: Any, split: Split, what: Sequence[str] = WHAT, seed: int = 0)
             found[name] = short(ours, split)
         elif name == "likelihood":
             found[name] = likelihood(ours, split)
+        elif name == "filling":
+            found[name] = filling(model, theirs)
         else:
             found[name] = {"conditionals": conditionals, "label": label, "intervals": intervals}[name](
                 ours, theirs, split
@@ -318,4 +322,6 @@ def lines(found: dict[str, Any]) -> list[str]:
     if "likelihood" in found:
         one = found["likelihood"]
         text.append(f"log-likelihood {one['made']:.3f} (as scored {one['as scored']:.3f})")
+    if "filling" in found:
+        text.append(filling_line(found["filling"], found["table"]))
     return text

@@ -116,11 +116,11 @@ class Specialists:
             features, asked, categories = self._others(column)
             return boosted_classes(features[known], codes.astype(float), asked, categories, self.seed, len(values))
 
-        return self._kept("classes", column, work)
+        return self.kept("classes", column, work)
 
     def mean(self, column: str) -> Table:
         """The mean of a column of numbers in each row, given all other columns."""
-        return self._kept("mean", column, lambda: self._numbers(column, objective="regression"))
+        return self.kept("mean", column, lambda: self._numbers(column, objective="regression"))
 
     def quantiles(self, column: str) -> Table:
         """The :data:`LEVELS` of a column of numbers in each row, by a model for each. Shape: (rows, levels)."""
@@ -129,7 +129,7 @@ class Specialists:
             each = [self._numbers(column, objective="quantile", alpha=level) for level in LEVELS]
             return np.sort(np.stack(each, axis=1), axis=1)
 
-        return self._kept("quantiles", column, work)
+        return self.kept("quantiles", column, work)
 
     def logistic(self, column: str) -> Table:
         """As :meth:`proba`, by logistic regression: one-hot text, standardised numbers, mean or mode for missing."""
@@ -142,7 +142,7 @@ class Specialists:
                 warnings.simplefilter("ignore")
                 return np.asarray(logistic(train).fit(train[known], codes).predict_proba(test))
 
-        return self._kept("logistic", column, work)
+        return self.kept("logistic", column, work)
 
     def precompute(self) -> float:
         """Fit all of them that are not on disk; the seconds that it took."""
@@ -166,7 +166,7 @@ class Specialists:
         features, asked, categories = self._others(column)
         return boost(features[known], target[known], asked, categories, self.seed, **settings)
 
-    def _kept(self, what: str, column: str, work: Callable[[], Table]) -> Table:
+    def kept(self, what: str, column: str, work: Callable[[], Table]) -> Table:
         """The predictions that are on disk, or those of ``work``, which are then kept."""
         versions = {name: version(name) for name in ("lightgbm", "scikit-learn", "numpy")}
         settings = [SETTINGS, ROUNDS, PATIENCE, VALIDATION, LEVELS, self.seed]

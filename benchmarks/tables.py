@@ -20,6 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.filling import fill_all
 from benchmarks.measures import WHAT, lines, measure
 from benchmarks.specialists import Specialists, cache_folder
 from benchmarks.tables_data import LABELS, SYNTHESIS, Split, read
@@ -51,10 +52,26 @@ def parameters(settings: list[str]) -> dict[str, Any]:
     return found
 
 
-def run(name: str, seed: int, what: list[str], *, valid: bool, settings: dict[str, Any]) -> dict[str, Any]:
+def fit_or_load(
+    split: Split, seed: int, settings: dict[str, Any], folder: Path | None
+) -> tuple[MADE, dict[str, float]]:
+    """A model of the training rows and the seconds of its training; kept in a folder, if one is given."""
+    if folder is not None and (folder / "seconds.json").exists():
+        return MADE.load(folder), json.loads((folder / "seconds.json").read_text())
+    model, seconds = timed(lambda: MADE(**({"random_state": seed} | settings)).fit(split.train))
+    if folder is not None:
+        model.save(folder)
+        (folder / "seconds.json").write_text(json.dumps(seconds))
+    return model, seconds
+
+
+def run(
+    name: str, seed: int, what: list[str], *, valid: bool, settings: dict[str, Any], models: Path | None = None
+) -> dict[str, Any]:
     """Fit a model to one split of a table, and measure it."""
     split = Split.of(name, seed, valid=valid)
-    model, seconds = timed(lambda: MADE(**({"random_state": seed} | settings)).fit(split.train))
+    folder = None if models is None else models / name / split.part
+    model, seconds = fit_or_load(split, seed, settings, folder)
     row: dict[str, Any] = {"table": name, "seed": seed, "part": "valid" if valid else "test", "commit": source_commit()}
     row |= {"settings": settings, "rows": len(split.train), "test_rows": len(split.test)}
     row |= {"discrete": len(split.discrete), "numeric": len(split.numeric)}
@@ -69,14 +86,18 @@ def measure_command(words: list[str]) -> None:
     parser.add_argument(
         "--table", default="wa_churn", help=f"one of {', '.join(LABELS | SYNTHESIS)}; or several, by ','"
     )
-    parser.add_argument("--what", default=",".join(WHAT), help="which measurements (default: all)")
+    parser.add_argument(
+        "--what", default=",".join(WHAT[:5]), help=f"which of {', '.join(WHAT)} (default: all but filling)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the split and of the model (default: 0)")
     parser.add_argument("--valid", action="store_true", help="inner validation rows instead of test rows")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of MADE")
     parser.add_argument("--out", type=Path, help="a JSON file of results, to which this one is added")
+    parser.add_argument("--models", type=Path, help="a folder that keeps the fitted models, or has them already")
     chosen = parser.parse_args(words)
     for name in chosen.table.split(","):
-        row = run(name, chosen.seed, chosen.what.split(","), valid=chosen.valid, settings=parameters(chosen.set))
+        settings, what = parameters(chosen.set), chosen.what.split(",")
+        row = run(name, chosen.seed, what, valid=chosen.valid, settings=settings, models=chosen.models)
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         fit = row["fit"]
         console.print(
@@ -96,10 +117,12 @@ def specialists_command(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables specialists")
     parser.add_argument("--table", default=",".join(LABELS), help="default: the five tables")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--filling", action="store_true", help="fill missing values, instead of predicting columns")
     chosen = parser.parse_args(words)
     for name in chosen.table.split(","):
         for valid in (True, False):
-            seconds = Specialists(Split.of(name, chosen.seed, valid=valid), chosen.seed).precompute()
+            specialists = Specialists(Split.of(name, chosen.seed, valid=valid), chosen.seed)
+            seconds = fill_all(specialists) if chosen.filling else specialists.precompute()
             part = "valid" if valid else "test"
             Console(stderr=True).print(f"{name}, seed {chosen.seed}, {part}: {seconds:.0f} s, in {cache_folder()}")
 
