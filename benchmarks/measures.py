@@ -18,6 +18,8 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.filling import filling
 from benchmarks.filling import line as filling_line
 from benchmarks.specialists import LEVELS, Specialists
+from benchmarks.synthesis import line as synthesis_line
+from benchmarks.synthesis import synthesis
 from benchmarks.tables_data import Frame, Split, grid, places
 
 Table = NDArray[np.float64]
@@ -271,11 +273,13 @@ def likelihood(ours: Answers, split: Split) -> dict[str, Any]:
 
 
 SIDES = ("made", "training rows")  # whose short answers are compared
-WHAT = ("conditionals", "short", "label", "intervals", "likelihood", "filling")
+WHAT = ("conditionals", "short", "label", "intervals", "likelihood", "filling", "synthesis")
 
 
-def measure(model: Any, split: Split, what: Sequence[str] = WHAT[:5], seed: int = 0) -> dict[str, Any]:
-    """The chosen measurements of a fitted model."""
+def measure(
+    model: Any, split: Split, what: Sequence[str] = WHAT[:5], seed: int = 0, sampling: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The chosen measurements of a fitted model; ``sampling`` are further arguments of its ``sample``."""
     ours, theirs = Answers(model, split), Specialists(split, seed)
     found: dict[str, Any] = {}
     for name in what:
@@ -285,6 +289,8 @@ def measure(model: Any, split: Split, what: Sequence[str] = WHAT[:5], seed: int 
             found[name] = likelihood(ours, split)
         elif name == "filling":
             found[name] = filling(model, theirs)
+        elif name == "synthesis":
+            found[name] = synthesis(model, theirs, sampling)
         else:
             found[name] = {"conditionals": conditionals, "label": label, "intervals": intervals}[name](
                 ours, theirs, split
@@ -324,4 +330,6 @@ def lines(found: dict[str, Any]) -> list[str]:
         text.append(f"log-likelihood {one['made']:.3f} (as scored {one['as scored']:.3f})")
     if "filling" in found:
         text.append(filling_line(found["filling"], found["table"]))
+    if "synthesis" in found:
+        text.append(synthesis_line(found["synthesis"]))
     return text

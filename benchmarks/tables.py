@@ -66,9 +66,16 @@ def fit_or_load(
 
 
 def run(
-    name: str, seed: int, what: list[str], *, valid: bool, settings: dict[str, Any], models: Path | None = None
+    name: str,
+    seed: int,
+    what: list[str],
+    *,
+    valid: bool = False,
+    settings: dict[str, Any],
+    models: Path | None = None,
+    sampling: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Fit a model to one split of a table, and measure it."""
+    """Fit a model to one split of a table (or load it from the folder ``models``), and measure it."""
     split = Split.of(name, seed, valid=valid)
     folder = None if models is None else models / name / split.part
     model, seconds = fit_or_load(split, seed, settings, folder)
@@ -76,7 +83,7 @@ def run(
     row |= {"settings": settings, "rows": len(split.train), "test_rows": len(split.test)}
     row |= {"discrete": len(split.discrete), "numeric": len(split.numeric)}
     row |= {"epochs": model.n_epochs_, "best_epoch": model.best_epoch_, "fit": seconds}
-    found, seconds = timed(lambda: measure(model, split, what, seed))
+    found, seconds = timed(lambda: measure(model, split, what, seed, sampling))
     return row | found | {"measured": seconds}
 
 
@@ -87,17 +94,25 @@ def measure_command(words: list[str]) -> None:
         "--table", default="wa_churn", help=f"one of {', '.join(LABELS | SYNTHESIS)}; or several, by ','"
     )
     parser.add_argument(
-        "--what", default=",".join(WHAT[:5]), help=f"which of {', '.join(WHAT)} (default: all but filling)"
+        "--what", default=",".join(WHAT[:5]), help=f"which of {', '.join(WHAT)} (default: the first five)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the split and of the model (default: 0)")
     parser.add_argument("--valid", action="store_true", help="inner validation rows instead of test rows")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of MADE")
+    parser.add_argument("--sample", action="append", default=[], metavar="NAME=VALUE", help="an argument of sample")
     parser.add_argument("--out", type=Path, help="a JSON file of results, to which this one is added")
     parser.add_argument("--models", type=Path, help="a folder that keeps the fitted models, or has them already")
     chosen = parser.parse_args(words)
     for name in chosen.table.split(","):
-        settings, what = parameters(chosen.set), chosen.what.split(",")
-        row = run(name, chosen.seed, what, valid=chosen.valid, settings=settings, models=chosen.models)
+        row = run(
+            name,
+            chosen.seed,
+            chosen.what.split(","),
+            valid=chosen.valid,
+            settings=parameters(chosen.set),
+            models=chosen.models,
+            sampling=parameters(chosen.sample),
+        )
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         fit = row["fit"]
         console.print(
