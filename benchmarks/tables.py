@@ -3,6 +3,7 @@
 Commands:
     measure: fit `MADE` on one table (default parameters, or those of `--set`), measure what `--what` says, print it.
     specialists: fit the specialists of tables that are not on disk yet (`benchmarks/specialists.py`).
+    binary: fit `MADE` on binary sets, and print its NLL beside those of other models (`benchmarks/binary.py`).
     Without a command: measure everything, and write `results/tables.json` and `docs/tables-measured.md`.
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks import binary
 from benchmarks.filling import fill_all
 from benchmarks.measures import WHAT, lines, measure
 from benchmarks.specialists import Specialists, cache_folder
@@ -121,10 +123,7 @@ def measure_command(words: list[str]) -> None:
         for line in lines(row):
             console.print("  " + line, markup=False)
         print(json.dumps(row), flush=True)
-        if chosen.out is not None:
-            rows = json.loads(chosen.out.read_text()) if chosen.out.exists() else []
-            chosen.out.parent.mkdir(parents=True, exist_ok=True)
-            chosen.out.write_text(json.dumps([*rows, row], indent=1) + "\n")
+        add(row, chosen.out)
 
 
 def specialists_command(words: list[str]) -> None:
@@ -142,9 +141,33 @@ def specialists_command(words: list[str]) -> None:
             Console(stderr=True).print(f"{name}, seed {chosen.seed}, {part}: {seconds:.0f} s, in {cache_folder()}")
 
 
+def binary_command(words: list[str]) -> None:
+    """Print the NLL of binary sets: a line on standard error, and JSON on standard output."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables binary")
+    parser.add_argument("--data", default=",".join(binary.SETS), help=f"default: {', '.join(binary.SETS)}")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--valid", action="store_true", help="score validation rows only")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of MADE")
+    parser.add_argument("--out", type=Path, help="a JSON file of results, to which this one is added")
+    chosen = parser.parse_args(words)
+    for name in chosen.data.split(","):
+        found = binary.measure(name, chosen.seed, parameters(chosen.set), valid=chosen.valid)
+        Console(stderr=True, highlight=False, soft_wrap=True).print(binary.line(found), markup=False)
+        print(json.dumps(found), flush=True)
+        add(found, chosen.out)
+
+
+def add(row: dict[str, Any], out: Path | None) -> None:
+    """Add a result to a JSON file."""
+    if out is not None:
+        rows = json.loads(out.read_text()) if out.exists() else []
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps([*rows, row], indent=1) + "\n")
+
+
 def main() -> None:
     """One of the commands, or everything."""
-    commands = {"measure": measure_command, "specialists": specialists_command}
+    commands = {"measure": measure_command, "specialists": specialists_command, "binary": binary_command}
     words = sys.argv[1:]
     if words and words[0] in commands:
         commands[words[0]](words[1:])
