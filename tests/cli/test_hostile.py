@@ -359,7 +359,7 @@ def run(*words, stdin=b"", stdout=None):
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin, sys.stdout, sys.stderr = None if stdin is None else Stream(stdin), out, err
     try:
-        code = process.run([str(word) for word in words], lambda word: app)
+        code = process.run([str(word) for word in words])
     finally:
         sys.stdin, sys.stdout, sys.stderr = before
     assert "Traceback" not in err.text
@@ -528,7 +528,7 @@ def _failing(*words) -> tuple[int, str]:
     before, err = sys.stderr, Stream()
     sys.stderr = err
     try:
-        return process.run(list(words), lambda word: app), err.text
+        return process.run(list(words)), err.text
     finally:
         sys.stderr = before
 

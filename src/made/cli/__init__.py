@@ -5,28 +5,19 @@ This file imports next to nothing, so that signals are handled from the first mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import typer
-
-__all__ = ["app", "main"]
+from typing import Any
 
 
 def main() -> None:
     """The entry point of the `made` command."""
     from made.cli import process
 
-    process.main(_app)
-
-
-def _app(word: str | None = None) -> typer.Typer:
-    from made.cli.commands import load_app
-
-    return load_app(word)
+    process.main()
 
 
 def __getattr__(name: str) -> Any:
     if name == "app":
-        return _app()
+        from made.cli.commands import load_app
+
+        return load_app()
     raise AttributeError(f"module 'made.cli' has no attribute {name!r}")

@@ -6,16 +6,14 @@ import sys
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from made.cli.errors import command, usage
-from made.cli.models import load
-from made.cli.options import JSON, MODEL, QUIET, SEED
-from made.cli.printing import print_json, say
+from made.cli.inputs import load
+from made.cli.options import MODEL, SEED
+from made.cli.printing import mode, print_json, say
 from made.display import visible
 from made.errors import DataError
-
-__all__ = ["ask"]
 
 MOST_BYTES = 16 << 20  # of standard input
 
@@ -25,19 +23,16 @@ def ask(
     folder: MODEL,
     questions: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="QUESTION",
             help="Such as \"income > 50 and job = 'fixed' | age < 30\".",
             show_default="one on each line of standard input",
         ),
     ] = None,
     samples: Annotated[
-        int | None,
-        typer.Option("--samples", min=2, max=10**6, help="Number of sample paths of an estimate.", show_default="4096"),
+        int | None, Option(min=2, max=10**6, help="Number of sample paths of an estimate.", show_default="4096")
     ] = None,
     seed: SEED = None,
-    as_json: JSON = False,
-    quiet: QUIET = False,
 ) -> None:
     """Print the probability of a condition, given another: CONDITION | GIVEN.
 
@@ -45,23 +40,23 @@ def ask(
     joined by and, or, not and parentheses. Quote names and texts with spaces. The answer is a probability under
     the fitted model: a sum over states or an integral, or an estimate by sampling with its 95 % interval.
     """
-    texts = list(questions or []) or _lines()
+    texts = questions or _lines()
     if not texts:
         raise usage("there is no question: give one as an argument, or one on each line of standard input.")
 
     from made.ask.exact import SAMPLES
     from made.ask.parser import parse
 
-    model = load(folder, quiet=quiet)
+    model = load(folder)
     for text in texts:  # report what cannot be parsed before computing anything
         parse(text, model.schema.fields)
     answers = []
     for text in texts:
-        answer = model.probability(text, samples=SAMPLES if samples is None else samples, random_state=seed)
+        answer = model.probability(text, samples=samples or SAMPLES, random_state=seed)
         answers.append({**asdict(answer), "interval": list(answer.interval)})
-        if not as_json:
+        if not mode.json:
             say(visible(str(answer)))
-    if as_json:
+    if mode.json:
         print_json({"answers": answers})
 
 

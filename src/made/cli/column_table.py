@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from made.cli.printing import cell, say
+from made.cli.printing import print_table, say
 from made.display import shortened
 
 if TYPE_CHECKING:
     from made.tables.field import Field
     from made.tables.schema import Schema
-
-__all__ = ["describe_columns", "print_columns"]
 
 MOST_COLUMNS = 30  # of a wide table, that are printed
 LONGEST_VALUES = 60  # characters
@@ -25,35 +23,25 @@ def describe_columns(schema: Schema, rows: Any = None) -> list[dict[str, Any]]:
         schema: the model's columns.
         rows: the training rows, for the share of missing values and the range of numbers; None if not at hand.
     """
-    columns: list[dict[str, Any]] = []
-    for d, field in enumerate(schema.fields):
-        column: dict[str, Any] = {"name": field.name, "kind": field.kind}
-        if field.values:
-            column["values"] = list(field.values)
-        if rows is not None:
-            column |= _measured(rows, field.name if schema.named else d, numeric=not field.values)
-        columns.append(column)
-    return columns
+    return [
+        {"name": field.name, "kind": field.kind}
+        | ({"values": list(field.values)} if field.values else {})
+        | ({} if rows is None else _measured(rows, field.name if schema.named else d, numeric=not field.values))
+        for d, field in enumerate(schema.fields)
+    ]
 
 
 def print_columns(columns: Sequence[dict[str, Any]], schema: Schema) -> None:
     """Print what :func:`describe_columns` found; of a wide table, the first columns and how many there are."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
     measured = any("missing" in column for column in columns)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for title in ("column", "kind", "values", *(["missing"] if measured else [])):
-        table.add_column(title, justify="right" if title == "missing" else "left", overflow="fold")
     known = {field.name: field for field in schema.fields}
     columns = [*columns, *({"name": name, "kind": "dropped"} for name in schema.dropped)]
-    for column in columns[:MOST_COLUMNS]:
-        texts = [column["name"], column["kind"], _values(column, known.get(column["name"]))]
-        if measured:
-            texts.append(_share(column.get("missing", 0.0)))
-        table.add_row(*map(cell, texts))
-    Console().print(table)
+    lines = [
+        [column["name"], column["kind"], _values(column, known.get(column["name"])), _share(column.get("missing", 0.0))]
+        for column in columns[:MOST_COLUMNS]
+    ]
+    titles = ["column", "kind", "values", "missing"][: 3 + measured]
+    print_table(None, titles, [line[: 3 + measured] for line in lines], right=["missing"], simple=True)
     if len(columns) > MOST_COLUMNS:
         say(f"... and {len(columns) - MOST_COLUMNS} more columns, {len(columns)} in all.")
 
@@ -88,17 +76,16 @@ def _measured(rows: Any, column: str | int, numeric: bool) -> dict[str, Any]:
 
     if not hasattr(rows, "column_names"):
         values = rows[:, column]
-        if values.dtype.kind != "f":
-            return {"missing": 0.0} | ({"range": [values.min().item(), values.max().item()]} if numeric else {})
-        seen = values[~np.isnan(values)]
-        return {"missing": 1 - len(seen) / len(values)} | (
-            {"range": [seen.min().item(), seen.max().item()]} if numeric and len(seen) else {}
-        )
+        seen = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+        found: dict[str, Any] = {"missing": 1 - len(seen) / len(values)}
+        if numeric and len(seen):
+            found["range"] = [seen.min().item(), seen.max().item()]
+        return found
     values = rows.column(column)
     missing = values.is_null(nan_is_null=True)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         missing = pc.or_(missing, pc.equal(values, "").fill_null(True))
-    found: dict[str, Any] = {"missing": pc.mean(missing).as_py() or 0.0}
+    found = {"missing": pc.mean(missing).as_py() or 0.0}
     if numeric:
         ends = pc.min_max(values.filter(pc.invert(missing)))
         found["range"] = [ends["min"].as_py(), ends["max"].as_py()]

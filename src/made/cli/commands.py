@@ -11,10 +11,8 @@ import typer
 
 from made.cli.errors import EXIT_CODES
 
-__all__ = ["load_app"]
-
 # The functions of the modules of the same names, and the groups of commands.
-COMMANDS = (
+COMMANDS = [
     "fit",
     "tune",
     "compare",
@@ -29,8 +27,8 @@ COMMANDS = (
     "report",
     "info",
     "demo",
-)
-GROUPS = ("data", "paper")
+]
+GROUPS = ["data", "paper"]
 
 # Before torch is loaded: threads that spin while they wait make training many times slower on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -48,13 +46,12 @@ def load_app(word: str | None = None) -> typer.Typer:
         epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
     )
     app.callback()(root)
-    one = word in COMMANDS or word in GROUPS
-    for name in COMMANDS:
-        if not one or name == word:
-            app.command()(getattr(import_module(f"made.cli.{name}"), name))
-    for name in GROUPS:
-        if not one or name == word:
-            app.add_typer(import_module(f"made.cli.{name}").app, name=name)
+    for name in [word] if word in COMMANDS or word in GROUPS else COMMANDS + GROUPS:
+        module = import_module(f"made.cli.{name}")
+        if name in GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            app.command()(getattr(module, str(name)))
     return app
 
 

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from made.cli.errors import command, usage
-from made.cli.html_pages import page_path, write_page
-from made.cli.options import DATA, JSON, QUIET, VALID
-from made.cli.printing import cell, note, print_json, say
-from made.cli.rows import read_rows
+from made.cli.inputs import read_rows
+from made.cli.options import DATA, VALID, page_option
+from made.cli.pages import page_path, write_page
+from made.cli.printing import mode, note, print_json, print_table, progress_lines, say
 from made.cli.signals import signal_of
 from made.display import visible
 from made.errors import Interrupted
@@ -23,8 +23,6 @@ from made.errors import Interrupted
 if TYPE_CHECKING:
     from made.baselines.protocol import Density
     from made.compare.result import BinaryRows, Result, Setting
-
-__all__ = ["compare"]
 
 MOST_CODED = 5  # columns whose coding a note spells out
 
@@ -34,33 +32,20 @@ def compare(
     data: DATA,
     models: Annotated[
         str | None,
-        typer.Option(
-            "--models",
+        Option(
             help="Comma-separated names: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks, "
             "tied, rbm, dbn, dbm, darn, darn-noise; all; or package.module:Class, with fit and score_samples as "
             "in scikit-learn.",
             show_default="the first nine, whose likelihoods are exact",
         ),
     ] = None,
-    budget: Annotated[float, typer.Option("--budget", help="Minutes for training all models; 0 for no limit.")] = 10,
+    budget: Annotated[float, Option(help="Minutes for training all models; 0 for no limit.")] = 10,
     valid: VALID = None,
     test: Annotated[
-        str | None,
-        typer.Option(
-            "--test", help="Test rows, like DATA.", show_default="those of a named dataset, or a random tenth"
-        ),
+        str | None, Option(help="Test rows, like DATA.", show_default="those of a named dataset, or a random tenth")
     ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            help="HTML file of the page, or a folder for it; with --json, no page is written by default.",
-            show_default="compare-DATA.html, in this folder",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Random seed.")] = 0,
-    as_json: JSON = False,
-    quiet: QUIET = False,
+    out: Annotated[str | None, page_option("compare")] = None,
+    seed: Annotated[int, Option(min=0, max=2**31, help="Random seed.")] = 0,
 ) -> None:
     """Train several models on binary rows, and compare the likelihoods of test rows.
 
@@ -68,75 +53,57 @@ def compare(
     """
     if not 0 <= budget < float("inf"):
         raise usage(f"'--budget' should be a number of minutes, or 0 for no limit, not {budget}.")
-    page = None if out is None and as_json else page_path("compare", out, data)
+    path = None if out is None and mode.json else page_path("compare", out, data)
     systems, titles = _systems(models, seed)
 
+    from made import MADE
     from made.compare import evaluate
     from made.compare.result import Setting
     from made.errors import Diverged
 
-    (train_rows, valid_rows, test_rows), notes = _rows(data, valid, test, seed)
+    rows, notes = _rows(data, valid, test, seed)
     for each in notes:
-        note(f"Note: {each}", quiet)
-    setting = Setting(
-        data=data,
-        columns=train_rows.shape[1],
-        train=len(train_rows),
-        valid=len(valid_rows),
-        test=len(test_rows),
-        seed=seed,
-        budget=60 * budget or None,
-        notes=tuple(notes),
-    )
+        note(f"Note: {each}")
+    sizes = {part: len(each) for part, each in rows.items()}
+    columns, seconds = rows["train"].shape[1], 60 * budget or None
+    setting = Setting(data=data, columns=columns, **sizes, seed=seed, budget=seconds, notes=tuple(notes))
+    # Torch loads parts of itself on first use, which should count for no model: train a tiny one.
+    MADE(hidden_sizes=(2,), evaluation_masks=1, max_epochs=1, random_state=0).fit([[0, 1], [1, 0]] * 10)
     results: list[Result] = []
     stopped = 0
-    _load()
     try:
-        with _progress(len(systems), shown=not (quiet or as_json)) as (begin, line):
+        with _progress(len(systems)) as (begin, line):
 
             def done(result: Result) -> None:
                 results.append(result)
                 line(result)
 
-            evaluate.compare(
-                systems,
-                train_rows,
-                valid_rows,
-                test_rows,
-                budget=setting.budget,
-                seed=seed,
-                titles=titles,
-                begin=begin,
-                done=done,
-            )
+            parts = (rows["train"], rows["valid"], rows["test"])
+            evaluate.compare(systems, *parts, budget=seconds, seed=seed, titles=titles, begin=begin, done=done)
     except KeyboardInterrupt as interrupted:
         stopped = signal_of(interrupted)
-    count = f"{len(results)} of {len(systems)} models"
     if results:
-        if page is not None:
-            from made.compare.page import page as page_of
+        if path is not None:
+            from made.compare.page import page
 
-            write_page(page, page_of(results, setting))
-        if as_json:
-            print_json(summary(results, setting, page, finished=not stopped))
+            write_page(path, page(results, setting))
+        if mode.json:
+            print_json(
+                _facts(results, setting) | {"finished": not stopped, "page": None if path is None else str(path)}
+            )
         else:
             _show(results, setting)
-            note(f"The page is {page}.", quiet)
+            note(f"The page is {path}.")
     if stopped:
-        text = f"stopped: {count} were done." if results else "stopped before any model was done."
-        raise Interrupted(text, stopped)
+        done_so_far = (
+            f": {len(results)} of {len(systems)} models were done." if results else " before any model was done."
+        )
+        raise Interrupted(f"stopped{done_so_far}", stopped)
     if all(each.error for each in results):
         raise Diverged("none of the models has a number.")
 
 
-def _load() -> None:
-    """Train a tiny model: torch loads parts of itself on first use, which should count for no model."""
-    from made import MADE
-
-    MADE(hidden_sizes=(2,), evaluation_masks=1, max_epochs=1, random_state=0).fit([[0, 1], [1, 0]] * 10)
-
-
-def summary(results: Sequence[Result], setting: Setting, page: Path | None, finished: bool = True) -> dict[str, Any]:
+def _facts(results: Sequence[Result], setting: Setting) -> dict[str, Any]:
     """The outcome of a comparison, for JSON."""
     from dataclasses import asdict
 
@@ -146,52 +113,43 @@ def summary(results: Sequence[Result], setting: Setting, page: Path | None, fini
     return {
         **asdict(setting),
         "unit": "nats",
-        "finished": finished,
         "models": [each.facts() for each in order],
         "best": None if order[0].error else order[0].name,
         "differences": [asdict(each) for each in differences(results)],
         "overlaps": overlaps(results),
         "conclusions": sentences(results, setting.test),
-        "page": None if page is None else str(page),
     }
 
 
 def _show(results: Sequence[Result], setting: Setting) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
     from made.compare.conclusions import decimals, ranked, sentences
     from made.compare.page import duration, speed
 
     order = ranked(results)
     places = decimals([each.ci95 for each in order])
-    title = cell(f"Test NLL of {setting.data} in nats (lower is better)")
-    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("model", overflow="fold")
-    table.add_column("NLL and 95 %\ninterval", justify="right", no_wrap=True)
-    table.add_column("likelihood", overflow="fold", min_width=11)
-    for name in ("seconds\nto train", "rows\nscored/s", "samples\n/s", "parameters"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for each in order:
-        if each.error:
-            table.add_row(cell(each.name), "none", "")
-            continue
-        speeds = (speed(each.rows_per_second), speed(each.samples_per_second) or "none")
-        seconds = duration(each.seconds) + ("*" if each.stopped else "")
-        nll = f"{each.shown(places)} ± {each.ci95:.{places}f}"
-        size = f"{each.parameters:,}" if each.parameters else "not known"
-        table.add_row(cell(each.name), nll, each.known, seconds, *speeds, size)
-    console = Console()
-    # What is not a terminal, such as a file, has room for all of it.
-    (console if console.is_terminal else Console(width=max(console.width, 120))).print(table)
+    numbers = ["NLL and 95 %\ninterval", "seconds\nto train", "rows\nscored/s", "samples\n/s", "parameters"]
+    lines = [
+        [each.name, "none"]
+        if each.error
+        else [
+            each.name,
+            f"{each.shown(places)} ± {each.ci95:.{places}f}",
+            each.known,
+            duration(each.seconds) + ("*" if each.stopped else ""),
+            speed(each.rows_per_second),
+            speed(each.samples_per_second) or "none",
+            f"{each.parameters:,}" if each.parameters else "not known",
+        ]
+        for each in order
+    ]
+    title = f"Test NLL of {setting.data} in nats (lower is better)"
+    columns = ["model", numbers[0], "likelihood", *numbers[1:]]
+    print_table(title, columns, lines, right=numbers, simple=True, least_width=120)
+    kinds = {each.kind for each in order}
     for mark, there in (
         ("* all the time that it had", any(each.stopped for each in order)),
-        (
-            "≈ an estimate; its standard error (s.e.) is in the interval, too",
-            "estimate" in {each.kind for each in order},
-        ),
-        ("≤ an upper bound: the true NLL is this or lower", "bound" in {each.kind for each in order}),
+        ("≈ an estimate; its standard error (s.e.) is in the interval, too", "estimate" in kinds),
+        ("≤ an upper bound: the true NLL is this or lower", "bound" in kinds),
     ):
         if there:
             say(mark)
@@ -247,8 +205,8 @@ def _foreign(word: str, seed: int) -> Density:
     raise usage(f"'--models': {word} should have the methods fit and score_samples, or fit, log_prob and sample.")
 
 
-def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[list[BinaryRows], list[str]]:
-    """Training, validation and test rows, and notes about them."""
+def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[dict[str, BinaryRows], list[str]]:
+    """The rows ``train``, ``valid`` and ``test``, and notes about them."""
     from made.compare.data import split, zeros_and_ones
 
     parts: dict[str, Any] = _own_parts(data) or {"train": read_rows(data, "train")[0]}
@@ -270,7 +228,7 @@ def _rows(data: str, valid: str | None, test: str | None, seed: int) -> tuple[li
         words = {"valid": "for validation (or give --valid)", "test": "for testing (or give --test)"}
         counts = " and ".join(f"{len(rows[part]):,} {words[part]}" for part in missing)
         notes.append(f"of the {len(every):,} rows of {data}, {counts} are drawn at random, with seed {seed}.")
-    return [rows[part] for part in ("train", "valid", "test")], notes
+    return rows, notes
 
 
 def _own_parts(data: str) -> dict[str, Any] | None:
@@ -287,28 +245,14 @@ def _own_parts(data: str) -> dict[str, Any] | None:
     return {part: getattr(found, part) for part in datasets.SPLITS}
 
 
-Begin = Callable[[str, float | None], None]
-
-
 @contextmanager
-def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], None]]]:
+def _progress(count: int) -> Iterator[tuple[Callable[[str, float | None], None], Callable[[Result], None]]]:
     """Print a line for each model on standard error, and a clock if that is a terminal."""
-
-    def line(result: Result) -> str:
-        if result.error:
-            return f"{result.name}: {result.error}"
-        text = f"{result.name}: NLL {result.shown(3)} ± {result.ci95:.3f}, {result.known}"
-        return f"{text}; trained for {result.seconds:.1f} s"
-
-    if not shown or not sys.stderr.isatty():
-        yield lambda name, allowed: None, lambda result: note(line(result), quiet=not shown)
-        return
-    from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    words = (TextColumn("{task.description}"), TimeElapsedColumn(), TextColumn("{task.fields[most]}"))
-    with Progress(SpinnerColumn(), *words, console=Console(stderr=True), transient=True) as progress:
+    columns = (TextColumn("{task.description}"), TimeElapsedColumn(), TextColumn("{task.fields[most]}"))
+    with progress_lines(SpinnerColumn(), *columns, transient=True) as (progress, write):
         task, begun = progress.add_task("", total=None, most=""), 0
 
         def begin(name: str, allowed: float | None) -> None:
@@ -317,4 +261,8 @@ def _progress(count: int, shown: bool) -> Iterator[tuple[Begin, Callable[[Any], 
             most = "" if allowed is None else f"of at most {int(allowed) // 60}:{int(allowed) % 60:02} to train"
             progress.reset(task, description=escape(visible(f"{name} ({begun} of {count})")), most=most)
 
-        yield begin, lambda result: progress.console.print(cell(line(result)), highlight=False)
+        def done(result: Result) -> None:
+            nll = "" if result.error else f"NLL {result.shown(3)} ± {result.ci95:.3f}, {result.known}"
+            write(f"{result.name}: {result.error or f'{nll}; trained for {result.seconds:.1f} s'}")
+
+        yield begin, done

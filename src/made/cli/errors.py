@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, Any
 
 import typer
 
-from made.cli.printing import note
+from made.cli.printing import mode, note, print_error
 from made.cli.signals import WORDS, print_stopped, signal_of
 from made.display import shortened
 from made.errors import (
@@ -29,8 +30,6 @@ from made.errors import (
 )
 from made.hints import for_command_line
 
-__all__ = ["EXIT_CODES", "command", "fail", "report", "usage"]
-
 EXIT_CODES = {
     0: "done",
     1: "internal error; please report it",
@@ -43,14 +42,15 @@ EXIT_CODES = {
 }
 LONGEST = 4000  # characters of an error's message
 
-P = ParamSpec("P")
-R = TypeVar("R")
+MODE = {
+    "as_json": Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")],
+    "quiet": Annotated[bool, typer.Option("--quiet", help="Print no progress bar and no notes.")],
+}
 
 
 def fail(text: str, code: int) -> typer.Exit:
     """Print an error, and give the exception that ends the command."""
-    text = shortened(text, LONGEST)
-    note(f"Error: {text}")
+    print_error(f"Error: {shortened(text, LONGEST)}")
     return typer.Exit(code)
 
 
@@ -59,25 +59,38 @@ def usage(text: str) -> typer.Exit:
     return fail(text, 2)
 
 
-def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator of a command: every error becomes a sentence and an exit code."""
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Decorator of a command: it has --json and --quiet, and every error becomes a sentence and an exit code."""
 
     @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+    def run(as_json: bool, quiet: bool, **arguments: Any) -> None:
+        mode.json, mode.quiet = as_json, quiet
         try:
             with warnings.catch_warnings(), for_command_line():
                 unseen = _counted_unseen()
-                answer = function(*args, **kwargs)
+                function(**arguments)
                 sys.stdout.flush()
                 if unseen:
-                    note(f"Note: {UnseenWarning(unseen)}", bool(kwargs.get("quiet")))
-                return answer
+                    note(f"Note: {UnseenWarning(unseen)}")
         except (typer.Exit, typer.Abort):
             raise
         except (Exception, KeyboardInterrupt) as error:
             raise typer.Exit(report(error)) from None
+        finally:
+            mode.json = mode.quiet = False
 
-    return run
+    return with_options(run, MODE, default=False)
+
+
+def with_options(function: Callable[..., None], options: Mapping[str, Any], default: Any) -> Callable[..., None]:
+    """A command with more options, given by their annotations, in place of its ``**`` parameter if it has one."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    every = [each for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    every += [inspect.Parameter(name, kind, default=default, annotation=each) for name, each in options.items()]
+    function.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    function.__annotations__ = {each.name: each.annotation for each in every}
+    return function
 
 
 def _counted_unseen() -> Counter[str]:
@@ -102,7 +115,7 @@ def report(error: BaseException) -> int:
     if code in (0, 3):
         _give_up_standard_output()
     if os.environ.get("MADE_DEBUG") and code:
-        note("".join(traceback.format_exception(error)))
+        print_error("".join(traceback.format_exception(error)))
     if code > 128:
         print_stopped(_sentence(error, code))
     elif code:

@@ -5,24 +5,15 @@ from __future__ import annotations
 import math
 
 from made.cli.errors import command
-from made.cli.log_probs import given_columns, log_probs
-from made.cli.models import load
-from made.cli.options import DATA, GIVEN, JSON, MASKS, MODEL, QUIET, SEED
-from made.cli.printing import print_json, say
-
-__all__ = ["evaluate"]
+from made.cli.inputs import load
+from made.cli.on_error import RowFilter
+from made.cli.options import DATA, GIVEN, MASKS, MODEL, SEED
+from made.cli.parsing import columns
+from made.cli.printing import mode, print_json, say
 
 
 @command
-def evaluate(
-    folder: MODEL,
-    data: DATA,
-    given: GIVEN = None,
-    masks: MASKS = None,
-    seed: SEED = None,
-    as_json: JSON = False,
-    quiet: QUIET = False,
-) -> None:
+def evaluate(folder: MODEL, data: DATA, given: GIVEN = None, masks: MASKS = None, seed: SEED = None) -> None:
     """Print the mean negative log-likelihood (NLL) of rows, with its 95 % interval.
 
     Of a named dataset, the test rows are evaluated by default.
@@ -32,13 +23,13 @@ def evaluate(
 
     from made.queries.likelihood import mean_and_interval
 
-    model = load(folder, masks, quiet)
-    log_p = np.concatenate(list(log_probs(model, data, given, quiet)))
+    model = load(folder, masks)
+    log_p = np.concatenate(list(RowFilter(model).log_probs(data, given)))
     nll, half = mean_and_interval(-torch.from_numpy(log_p))
     count = len(model.masks)
-    asked = len(model.schema.fields) - len(set(given_columns(given, model) or []))
+    asked = len(model.schema.fields) - len(set(columns("--given", given, model) or []))
     bits = nll / math.log(2) / max(asked, 1)
-    if as_json:
+    if mode.json:
         print_json({"nll": nll, "ci95": half, "rows": len(log_p), "masks": count, "bits_per_column": bits})
         return
     interval = "" if math.isnan(half) else f" ± {half:.3f} (95 %)"

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from made.cli.column_table import describe_columns, print_columns
-from made.cli.errors import command, usage
-from made.cli.libraries import quick_imports
-from made.cli.options import DATA, JSON, QUIET, VALID
+from made.cli.errors import command, usage, with_options
+from made.cli.inputs import read_rows, validation_rows
+from made.cli.options import DATA, VALID
+from made.cli.pages import draw_pictures
 from made.cli.parsing import place, whole_number
-from made.cli.pictures import draw_pictures
-from made.cli.printing import note, print_json
-from made.cli.rows import own_validation, read_rows
+from made.cli.printing import mode, note, print_json
+from made.cli.process import quick_imports
 from made.cli.signals import signal_of
 from made.cli.training_options import parameters_in, value_of
 from made.display import shortened
@@ -27,13 +27,11 @@ from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter, d
 if TYPE_CHECKING:
     from made.estimator import MADE
 
-__all__ = ["fit"]
-
 TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "auto flag": bool, "seed": int, "verbose": int}
 
 
-def _option(name: str, parameter: Parameter) -> inspect.Parameter:
-    """A parameter of the estimator as an option of the command: None if it is not given."""
+def _option(name: str, parameter: Parameter) -> Any:
+    """The annotation of an option for a parameter of the estimator: None if it is not given."""
     kebab = name.replace("_", "-")
     both = [f"--{kebab}/--no-{kebab}"]
     words = {"flag": both, "auto flag": both, "seed": ["--seed", "--random-state"]}.get(parameter.kind, [f"--{kebab}"])
@@ -42,50 +40,31 @@ def _option(name: str, parameter: Parameter) -> inspect.Parameter:
     shown = {"seed": "0", "verbose": "1"}.get(parameter.kind, shown)
     text = parameter.help if not parameter.choices else f"{parameter.help} One of {', '.join(parameter.choices)}."
     panel = "Network" if name in NETWORK else "Training" if name in TRAINING else None
-    option = typer.Option(*words, help=text, show_default=False if default is None else shown, rich_help_panel=panel)
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[TYPES.get(parameter.kind, str) | None, option],
-    )
+    option = Option(*words, help=text, show_default=False if default is None else shown, rich_help_panel=panel)
+    return Annotated[TYPES.get(parameter.kind, str) | None, option]
 
 
-def _with_parameters(function: Callable[..., None]) -> Callable[..., None]:
-    """The function, with an option for every parameter of the estimator in place of its ``**options``."""
-    signature = inspect.signature(function, eval_str=True)
-    own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    options = [_option(name, parameter) for name, parameter in PARAMETERS.items()]
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    function.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
-    function.__annotations__ = {each.name: each.annotation for each in own + options}
-    return function
-
-
-@_with_parameters
+@partial(with_options, options={name: _option(name, each) for name, each in PARAMETERS.items()}, default=None)
 @command
 def fit(
     data: DATA,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the model.", show_default=False)],
+    out: Annotated[Path, Option(help="Folder for the model.", show_default=False)],
     valid: VALID = None,
     config: Annotated[
-        Path | None, typer.Option("--config", help="TOML file of parameters; options override it.", show_default="none")
+        Path | None, Option(help="TOML file of parameters; options override it.", show_default="none")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset",
+        Option(
             help=f"Named set of parameters, overridden by --config and options. One of {', '.join(PRESETS)}.",
             show_default="none",
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the training in --out.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model in --out.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Resume the training in --out.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace the model in --out.")] = False,
     image: Annotated[
-        str | None, typer.Option("--image", help="Shape of rows that are images, such as 28x28.", show_default="none")
+        str | None, Option(help="Shape of rows that are images, such as 28x28.", show_default="none")
     ] = None,
-    as_json: JSON = False,
-    quiet: QUIET = False,
     **options: Any,
 ) -> None:
     """Learn the distribution of a table, and save the model in a folder.
@@ -94,11 +73,8 @@ def fit(
     """
     if preset is not None and preset not in PRESETS:
         raise usage(f"'--preset' should be one of {', '.join(PRESETS)}, not {preset!r}.")
-    given = (
-        PRESETS.get(preset or "", {})
-        | parameters_in(config)
-        | {name: value for name, value in options.items() if value is not None}
-    )
+    chosen = {name: value for name, value in options.items() if value is not None}
+    given = PRESETS.get(preset or "", {}) | parameters_in(config) | chosen
     parameters = {name: value_of(name, value) for name, value in given.items()}
     shape = _shape(image)
     if resume and overwrite:
@@ -112,7 +88,7 @@ def fit(
 
     stored: dict[str, Any] = {}
     if resume and not is_begun(out):
-        note(f"Note: {out} has no run to resume: training starts from scratch.", quiet)
+        note(f"Note: {out} has no run to resume: training starts from scratch.")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         check_replaceable(out)
         if not resume and not overwrite:
@@ -122,11 +98,11 @@ def fit(
             stored = before.get_params(deep=False)
             if before.model_.finished and not longer(stored | parameters, stored):
                 remedy = "To train longer, raise --max-epochs or --max-seconds."
-                note(f"{out} is finished: {before.n_epochs_} epochs. {remedy}", quiet)
-                if as_json:
-                    print_json(summary(before, out))
+                note(f"{out} is finished: {before.n_epochs_} epochs. {remedy}")
+                if mode.json:
+                    print_json(_facts(before, out))
                 return
-    parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({"verbose": 0} if quiet or as_json else {})
+    parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({} if mode.progress else {"verbose": 0})
     model = MADE(**parameters)
     model.check_parameters()
     rows, own_shape = read_rows(data, "train")
@@ -134,50 +110,39 @@ def fit(
     for told in ("columns", "missing"):
         if isinstance(parameters.get(told), dict):
             setattr(model, told, {place(str(name), names): each for name, each in parameters[told].items()})
-    own_valid = valid is not None
-    valid = own_validation(data) if valid is None else valid
-    valid_rows = None if valid is None else read_rows(valid, "valid")[0]
-    without = dropped(model.columns)
+    valid_rows, without = validation_rows(data, valid), dropped(model.columns)
     if shape is not None:
         _check_image(shape, rows, without)
     elif not without:
         shape = own_shape
-    again = shlex.join(["made", "fit", data, "--out", str(out), *(["--valid", str(valid)] if own_valid else [])])
+    again = shlex.join(["made", "fit", data, "--out", str(out), *(["--valid", valid] if valid is not None else [])])
     try:
         model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite)
     except KeyboardInterrupt as stopped:
         text = stopped.message if isinstance(stopped, Interrupted) else "interrupted before the first update."
         raise Interrupted(f"{text} To resume: {again} --resume", signal_of(stopped)) from None
-    draw_pictures(model, out, shape, quiet)
-    columns = describe_columns(model.model_.schema, rows)
-    if as_json:
-        print_json(summary(model, out) | {"columns": columns})
+    if not draw_pictures(model, out, shape):
+        note("No pictures: install matplotlib (pip install 'made[plot]').")
+    columns, facts = describe_columns(model.model_.schema, rows), _facts(model, out)
+    if mode.json:
+        print_json(facts | {"columns": columns})
         return
-    if not quiet:
+    if not mode.quiet:
         print_columns(columns, model.model_.schema)
-    nll = (
-        "" if model.valid_nll_ is None else f" Validation NLL {model.valid_nll_:.3f} nats (epoch {model.best_epoch_})."
-    )
-    note(f"{model.n_epochs_} epochs.{nll} The model is in {out}.", quiet)
-    if _still_improving(model):
-        note(
-            "The validation NLL was still improving when training ended. To train longer: "
-            f"{again} --resume --max-epochs {2 * model.n_epochs_}",
-            quiet,
-        )
+    nll, best = model.valid_nll_, model.best_epoch_
+    validation = "" if nll is None else f" Validation NLL {nll:.3f} nats (epoch {best})."
+    note(f"{model.n_epochs_} epochs.{validation} The model is in {out}.")
+    if facts["still_improving"]:
+        longer_still = f"{again} --resume --max-epochs {2 * model.n_epochs_}"
+        note(f"The validation NLL was still improving when training ended. To train longer: {longer_still}")
 
 
-def summary(model: MADE, out: Path) -> dict[str, Any]:
+def _facts(model: MADE, out: Path) -> dict[str, Any]:
     """The outcome of a fit, for JSON."""
-    scores = model.model_.config.scores
-    facts = {"out": str(out), "finished": model.model_.finished, "epochs": model.n_epochs_, **scores}
-    return facts | {"still_improving": _still_improving(model)}
-
-
-def _still_improving(model: MADE) -> bool:
-    """Whether the best epoch is among the last 5 %, so that more epochs would probably help."""
     epochs, best = model.n_epochs_, model.best_epoch_
-    return best is not None and epochs > 0 and epochs - best <= max(1, epochs // 20)
+    facts = {"out": str(out), "finished": model.model_.finished, "epochs": epochs, **model.model_.config.scores}
+    # If the best epoch is among the last 5 %, more epochs would probably help.
+    return facts | {"still_improving": best is not None and epochs > 0 and epochs - best <= max(1, epochs // 20)}
 
 
 def _shape(image: str | None) -> tuple[int, int] | None:

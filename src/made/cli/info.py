@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command
-from made.cli.models import load
-from made.cli.options import JSON, MODEL, QUIET, SEED
-from made.cli.printing import print_json, say
-
-__all__ = ["info"]
+from made.cli.inputs import load
+from made.cli.options import MODEL, SEED
+from made.cli.printing import mode, print_json, say
 
 
 @command
-def info(folder: MODEL, seed: SEED = None, as_json: JSON = False, quiet: QUIET = False) -> None:
+def info(folder: MODEL, seed: SEED = None) -> None:
     """Show what a model is: its columns and their kinds, its parameters, how it was trained."""
-    model = load(folder, quiet=True)
+    model = load(folder, told=True)
     config, best, nll = model.config, model.config.scores.get("best_epoch"), model.config.scores.get("valid_nll")
-    columns = describe_columns(model.schema)
+    columns, weights = describe_columns(model.schema), model.network.state_dict().values()
     facts = {
         "made": config.made,
         "finished": model.finished,
         "epochs": len(model.history),
         "best_epoch": best,
         "valid_nll": nll,
-        "parameters": sum(weight.numel() for weight in model.network.state_dict().values()),
+        "parameters": sum(weight.numel() for weight in weights),
         "rows": config.data.rows,
         "valid_rows": config.data.valid_rows,
         "columns": columns,
         "dropped": list(model.schema.dropped),
         "settings": config.parameters,
     }
-    if as_json:
+    if mode.json:
         print_json(facts)
         return
     validation = "" if nll is None else f", validation NLL {nll:.3f} in epoch {best}"

@@ -8,15 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from made.cli.printing import note, print_json
+from made.cli.printing import mode, note, print_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from made.io.write import Writer
-
-__all__ = ["Output", "for_file", "texts"]
 
 
 class Output:
@@ -26,10 +24,9 @@ class Output:
 
     Arguments:
         out: the file; ``-`` or None for standard output.
-        as_json: print JSON and nothing else.
-        quiet: print no note of what was written.
         names: the columns of batches that are arrays.
         safe_csv: put an apostrophe before text that a spreadsheet would run as a formula.
+        silent: write a file, and say nothing about it.
 
     Attributes:
         facts: what JSON holds beside the rows.
@@ -37,34 +34,31 @@ class Output:
     """
 
     def __init__(
-        self,
-        out: str | None,
-        as_json: bool,
-        quiet: bool,
-        names: Sequence[str] | None = None,
-        safe_csv: bool = False,
+        self, out: str | None, names: Sequence[str] | None = None, safe_csv: bool = False, silent: bool = False
     ) -> None:
-        self.out, self.as_json, self.quiet, self.names, self.safe_csv = out, as_json, quiet, names, safe_csv
+        self.out, self.names, self.silent = out or "-", names, silent
+        self.safe_csv = safe_csv and (self.out == "-" or Path(self.out).suffix.lower() == ".csv")
         self.facts: dict[str, Any] = {}
         self.rows = 0
-        self._to_file = out is not None and out != "-"
         self._stack = ExitStack()
         self._writer: Writer | None = None
-        self._columns: list[str] = list(names or [])
+        self._columns = list(names or [])
         self._kept: list[list[Any]] = []
 
     def __enter__(self) -> Output:
         from made.io.write import Writer
 
-        if self._to_file or not self.as_json:
-            self._writer = self._stack.enter_context(Writer(self.out or "-", names=self.names))
+        if self.out != "-" or not mode.json:
+            self._writer = self._stack.enter_context(Writer(self.out, names=self.names))
         return self
 
     def write(self, rows: Any) -> None:
         """Write a batch of rows."""
+        from made.io.write import spreadsheet_safe
+
         self.rows += len(rows)
         if self._writer is not None:
-            self._writer.write(for_file(rows, self.out or "-", self.names, self.safe_csv))
+            self._writer.write(spreadsheet_safe(arrow(rows, self.names)) if self.safe_csv else rows)
         elif hasattr(rows, "column_names"):
             self._columns = rows.column_names
             self._kept += [list(row.values()) for row in rows.to_pylist()]
@@ -75,32 +69,34 @@ class Output:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
-        if kind is not None:
+        if kind is not None or self.silent:
             return
-        if self.as_json and self._to_file:
-            print_json({"rows": self.rows, "out": self.out} | self.facts)
-        elif self.as_json:
+        if self._writer is None:
             print_json({"columns": self._columns, "rows": self._kept} | self.facts)
-        elif self._to_file:
-            note(f"{self.rows} rows written to {self.out}.", self.quiet)
+        elif mode.json:
+            print_json({"rows": self.rows, "out": self.out} | self.facts)
+        elif self.out != "-":
+            note(f"{self.rows} rows written to {self.out}.")
 
 
-def for_file(rows: Any, target: str, names: Sequence[str] | None, safe_csv: bool) -> Any:
-    """A table as it is written: for CSV, without formulas if ``safe_csv``."""
-    if not safe_csv or (target != "-" and Path(target).suffix.lower() != ".csv"):
-        return rows
-    from made.io.write import as_table, spreadsheet_safe
+def arrow(rows: Any, names: Sequence[str] | None) -> pa.Table:
+    """A batch as a pyarrow table; ``names`` are the columns of an array."""
+    from made.io.write import as_table
 
-    return spreadsheet_safe(as_table(rows, None if hasattr(rows, "column_names") else names))
+    return as_table(rows, None if hasattr(rows, "column_names") else names)
 
 
-def texts(table: Any, column: int, rows: NDArray[Any]) -> pa.Array:
-    """Some entries of a column as text, as in CSV; null where missing."""
+def texts(table: Any, rows: NDArray[Any], columns: NDArray[Any]) -> pa.Array:
+    """Some entries of a table as text, as in CSV, by their rows and columns; null where missing."""
     import pyarrow as pa
 
     from made.io.write import as_text
 
-    if hasattr(table, "column_names"):
-        return as_text(table.column(column).take(pa.array(rows)).combine_chunks())
-    values = [None if value is None or value != value else str(value) for value in table[rows, column].tolist()]
-    return pa.array(values, pa.large_string())
+    if not hasattr(table, "column_names"):
+        values = [None if value is None or value != value else str(value) for value in table[rows, columns].tolist()]
+        return pa.array(values, pa.large_string())
+    found = [
+        as_text(table.column(d).take(pa.array(rows[columns == d])).combine_chunks()) for d in range(table.shape[1])
+    ]
+    # Column by column; then back in the order that was asked for.
+    return pa.chunked_array(found).combine_chunks().take(columns.argsort(kind="stable").argsort())

@@ -15,8 +15,6 @@ from made.display import shortened
 if TYPE_CHECKING:
     from made.model.model import Model
 
-__all__ = ["assignments", "columns", "kinds", "place", "whole_number", "whole_numbers"]
-
 MOST_DIGITS = 9
 
 
@@ -45,8 +43,10 @@ def place(name: str, names: Sequence[str]) -> str | int:
     return name if name in names or number is None else number
 
 
-def columns(option: str, text: str, model: Model) -> list[str | int]:
+def columns(option: str, text: str | None, model: Model) -> list[str | int] | None:
     """Parse 'age, job' as columns."""
+    if text is None:
+        return None
     names = model.schema.names
     found = [place(entry, names) for entry in _entries(option, text) if entry.strip()]
     if not found:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from made.cli.errors import command
-from made.cli.models import load
-from made.cli.on_error import ON_ERROR, OnError, RowFilter, spread
-from made.cli.options import DATA, JSON, MASKS, MODEL, OUT, QUIET, SAFE_CSV, SEED
+from made.cli.inputs import load
+from made.cli.on_error import RowFilter, spread
+from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError
 from made.cli.output import Output
 from made.cli.parsing import place
-from made.cli.printing import note
-from made.cli.rows import stream_rows
+from made.cli.printing import mode, note
 from made.display import visible
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from made.tables.field import Field
     from made.tables.table import Table
 
-__all__ = ["predict"]
-
 DAY = 86_400.0
 
 
@@ -35,14 +32,12 @@ DAY = 86_400.0
 def predict(
     folder: MODEL,
     data: DATA,
-    target: Annotated[str, typer.Option("--target", help="Column to predict.", show_default=False)],
+    target: Annotated[str, Option(help="Column to predict.", show_default=False)],
     out: OUT = None,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
     seed: SEED = None,
-    as_json: JSON = False,
-    quiet: QUIET = False,
 ) -> None:
     """Predict a column, given whatever else is observed in each row.
 
@@ -50,13 +45,11 @@ def predict(
     deviation, median, and the 5 % and 95 % quantiles. Any value may be missing, and DATA may lack the column. Where it
     has the column, predictions do not depend on it, and their scores are printed on standard error, or in the JSON.
     """
-    import numpy as np
-
     from made.queries.conditional import forecast
 
-    model = load(folder, masks, quiet)
+    model = load(folder, masks)
     d = model.position(place(target, model.schema.names))
-    field, scores, row_filter = model.schema.fields[d], _Scores(), RowFilter(model, on_error)
+    field, scores, row_filter = model.schema.fields[d], _Scores(), RowFilter(model, on_error, ignore=d)
 
     def expect(rows: Any) -> tuple[NDArray[Any], Forecast, int]:
         table = model.table(rows, d)
@@ -64,19 +57,15 @@ def predict(
         codes[:, d], unknown = _truth(model, table, d)
         return codes[:, d], forecast(model.ensemble, codes, d), unknown
 
-    with Output(out, as_json, quiet, safe_csv=safe_csv) as output:
-        for first, rows in stream_rows(data, model, quiet, optional=d):
-            rows = row_filter.settle(rows, ignore=d)
-            answers = row_filter.answers(first, rows, expect, ignore=d)
-            for _, answer in answers:
+    with Output(out, safe_csv=safe_csv) as output:
+        for _, rows, parts in row_filter.stream(data, expect, blank=True):
+            for _, answer in parts:
                 scores.meet(*answer)
-            answers = answers or [(np.arange(0), expect(row_filter.blank(rows)))]
-            output.write(spread([(at, _predicted(field, found)) for at, (_, found, _) in answers], len(rows), None))
+            output.write(spread([(at, _predicted(field, found)) for at, (_, found, _) in parts], len(rows), None))
         output.facts = {"target": field.name, "scores": scores.facts(field)} | row_filter.facts()
-    if not as_json:
-        row_filter.note(quiet)
-        for line in scores.lines(field):
-            note(line, quiet)
+    row_filter.note()
+    if not mode.json:
+        scores.note(field)
 
 
 def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
@@ -113,19 +102,14 @@ def _predicted(field: Field, found: Forecast) -> pa.Table:
     import pyarrow as pa
 
     if found.probabilities.shape[1]:
-        best = found.probabilities.argmax(axis=1)
-        labels = field.labels()
-        most_likely = pa.array([labels[code] for code in best.tolist()])
-        chances = {
-            f"p({'missing' if label is None else label})": found.probabilities[:, code]
-            for code, label in enumerate(labels)
-        }
-        return pa.table({field.name: most_likely} | chances)
-    if field.temporal is None:
-        places: list[Any] = [found.mean, *found.quantiles.T]
-        spread = {"standard_deviation": found.standard_deviation}
-    else:
-        places = [pa.array(field.decode(each, "text")[0], pa.string()) for each in (found.mean, *found.quantiles.T)]
+        labels, best = field.labels(), found.probabilities.argmax(axis=1)
+        names = [f"p({'missing' if label is None else label})" for label in labels]
+        most_likely = {field.name: pa.array([labels[code] for code in best.tolist()])}
+        return pa.table(most_likely | dict(zip(names, found.probabilities.T, strict=False)))
+    places: list[Any] = [found.mean, *found.quantiles.T]
+    spread = {"standard_deviation": found.standard_deviation}
+    if field.temporal is not None:
+        places = [pa.array(field.decode(each, "text")[0], pa.string()) for each in places]
         spread = {"standard_deviation_days": found.standard_deviation / DAY}
     mean, low, median, high = places
     return pa.table({"mean": mean} | spread | {"q05": low, "median": median, "q95": high})
@@ -137,10 +121,9 @@ class _Scores:
     def __init__(self) -> None:
         self.unknown = 0
         self.log_probs: list[NDArray[Any]] = []
-        self.hits: list[NDArray[Any]] = []
-        self.squares: list[NDArray[Any]] = []
-        self.truths: list[NDArray[Any]] = []
-        self.chances: list[NDArray[Any]] = []
+        self.hits: list[NDArray[Any]] = []  # of a column with a list of values
+        self.squares: list[NDArray[Any]] = []  # of a column of numbers
+        self.binary: list[NDArray[Any]] = []  # of two values: the codes, and the probabilities of code 1
 
     def meet(self, truth: NDArray[Any], found: Forecast, unknown: int) -> None:
         """Take the predictions of a batch into account."""
@@ -149,14 +132,13 @@ class _Scores:
         self.unknown += unknown
         seen = np.isfinite(truth)
         self.log_probs.append(found.log_prob[seen])
-        if found.probabilities.shape[1]:
-            chances = found.probabilities[seen]
-            self.hits.append(chances.argmax(axis=1) == truth[seen])
-            if chances.shape[1] == 2:
-                self.truths.append(truth[seen])
-                self.chances.append(chances[:, 1])
-        else:
+        chances = found.probabilities[seen]
+        if not chances.shape[1]:
             self.squares.append((found.mean[seen] - truth[seen]) ** 2)
+            return
+        self.hits.append(chances.argmax(axis=1) == truth[seen])
+        if chances.shape[1] == 2:
+            self.binary.append(np.stack([truth[seen], chances[:, 1]]))
 
     def facts(self, field: Field) -> dict[str, Any]:
         """The scores by name, for JSON; only counts if no true value is known."""
@@ -166,28 +148,27 @@ class _Scores:
         facts: dict[str, Any] = {"rows": len(log_prob), "unknown": self.unknown}
         if not len(log_prob):
             return facts
-        if not self.hits:
-            unit = DAY if field.temporal else 1.0
-            facts["rmse_days" if field.temporal else "rmse"] = math.sqrt(np.concatenate(self.squares).mean()) / unit
-            facts["mean_log_density"] = float(log_prob.mean())
-            return facts
-        facts["log_loss"] = -float(log_prob.mean())
-        facts["accuracy"] = float(np.concatenate(self.hits).mean())
-        if self.truths and len(np.unique(truth := np.concatenate(self.truths))) == 2:
-            facts["auc"] = _auc(truth, np.concatenate(self.chances))
+        if self.squares:
+            rmse = math.sqrt(np.concatenate(self.squares).mean())
+            facts |= {"rmse_days": rmse / DAY} if field.temporal else {"rmse": rmse}
+            return facts | {"mean_log_density": float(log_prob.mean())}
+        facts |= {"log_loss": -float(log_prob.mean()), "accuracy": float(np.concatenate(self.hits).mean())}
+        if self.binary:
+            truth, chances = np.concatenate(self.binary, axis=1)
+            if len(np.unique(truth)) == 2:
+                facts["auc"] = _auc(truth, chances)
         return facts
 
-    def lines(self, field: Field) -> list[str]:
-        """The scores as notes."""
+    def note(self, field: Field) -> None:
+        """Print the scores as notes."""
         facts = self.facts(field)
-        lines = []
-        if facts.pop("unknown"):
-            text = f"Note: {self.unknown} rows have a value of {field.name!r} that the model does not know"
-            lines.append(f"{text}; they are not scored.")
-        if rows := facts.pop("rows"):
+        rows, unknown = facts.pop("rows"), facts.pop("unknown")
+        if unknown:
+            text = f"{unknown} rows have a value of {field.name!r} that the model does not know"
+            note(f"Note: {text}; they are not scored.")
+        if rows:
             said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in facts.items())
-            lines.append(f"{visible(field.name)}: {said}; {rows} rows with a known value.")
-        return lines
+            note(f"{visible(field.name)}: {said}; {rows} rows with a known value.")
 
 
 def _auc(truth: NDArray[Any], chances: NDArray[Any]) -> float:

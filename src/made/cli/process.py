@@ -1,41 +1,35 @@
-"""The process around a command: its standard streams, its signals and its exit code."""
+"""The process around a command: its standard streams, its imports, its signals and its exit code."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-from made.cli import libraries, signals
+from made.cli import signals
 
-if TYPE_CHECKING:
-    import typer
-
-__all__ = ["main", "run"]
-
-LoadApp = Callable[[str | None], "typer.Typer"]
+_own_process = False  # whether this process runs one command and nothing else
 
 
-def main(load_app: LoadApp) -> None:
-    """Run the command line that the shell was given, and exit.
-
-    Arguments:
-        load_app: imports the command that a word names, or all. It is called once signals are handled.
-    """
+def main() -> None:
+    """Run the command line that the shell was given, and exit."""
+    global _own_process
+    _own_process = True
     _open_streams()
-    libraries.take_process()
     with signals.handled():
-        code = run(sys.argv[1:], load_app)
+        code = run(sys.argv[1:])
     sys.exit(code)
 
 
-def run(words: Sequence[str], load_app: LoadApp) -> int:
+def run(words: Sequence[str]) -> int:
     """Run a command line and return its exit code; see :data:`made.cli.errors.EXIT_CODES`."""
     signals.reset()
     try:
         try:
-            _run(list(words), load_app)
+            _run(list(words))
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -50,13 +44,15 @@ def run(words: Sequence[str], load_app: LoadApp) -> int:
     return signals.exit_code(code)
 
 
-def _run(words: list[str], load_app: LoadApp) -> None:
-    with libraries.quick_imports():
+def _run(words: list[str]) -> None:
+    with quick_imports():
         import typer
 
-        path, command = ["made"], typer.main.get_command(load_app(words[0] if words else None))
+        from made.cli.commands import load_app
+
+        group: Any = typer.main.get_command(load_app(words[0] if words else None))
+    path = ["made"]
     # A command's help comes from that command itself: parsing the words before it loads pydantic, which takes longer.
-    group: Any = command
     while words[-1:] == ["--help"] and words[0] in getattr(group, "commands", {}):
         group = group.commands[words[0]]
         path.append(words.pop(0))
@@ -79,3 +75,43 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def quick_imports() -> Iterator[None]:
+    """Import libraries without collecting garbage: modules stay, and looking through them takes a fifth of the time."""
+    if not _own_process:
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+        _keep_pandas_out()
+    finally:
+        gc.freeze()  # later collections, and the end of the process, need not look at modules either
+        gc.enable()
+
+
+class _NoPandas:
+    """A finder of modules that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def _keep_pandas_out() -> None:
+    """Let pyarrow make its first array while pandas cannot be found.
+
+    It would import pandas to see whether the values are a series, which no command has. It tries once, and again only
+    if a table is to become a data frame.
+    """
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is None or "pandas" in sys.modules:
+        return
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pyarrow.array([])
+    finally:
+        sys.meta_path.remove(_NoPandas)

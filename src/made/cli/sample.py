@@ -4,41 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from made.cli.errors import command
-from made.cli.models import load
-from made.cli.options import JSON, MODEL, OUT, QUIET, SAFE_CSV, SEED
+from made.cli.inputs import load
+from made.cli.options import MODEL, OUT, SAFE_CSV, SEED
 from made.cli.output import Output
 from made.cli.parsing import assignments
 from made.errors import DataError
-
-__all__ = ["sample"]
 
 
 @command
 def sample(
     folder: MODEL,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Number of rows.")] = 1,
+    count: Annotated[int, Option("--count", "-n", min=1, help="Number of rows.")] = 1,
     out: OUT = None,
     given: Annotated[
-        str | None,
-        typer.Option("--given", help="Values to condition on, such as 'Status=bad, Home=rent'.", show_default="none"),
+        str | None, Option(help="Values to condition on, such as 'Status=bad, Home=rent'.", show_default="none")
     ] = None,
     safe_csv: SAFE_CSV = False,
-    temperature: Annotated[
-        float, typer.Option("--temperature", help="From 0.001 to 1000; below 1, samples are closer to the mode.")
-    ] = 1.0,
+    temperature: Annotated[float, Option(help="From 0.001 to 1000; below 1, samples are closer to the mode.")] = 1.0,
     seed: SEED = None,
-    as_json: JSON = False,
-    quiet: QUIET = False,
 ) -> None:
     """Draw new rows, all or given the values of some columns."""
     from made.queries.batches import blocks
 
-    model = load(folder, quiet=quiet)
+    model = load(folder)
     known, random = assignments("--given", given, model), model.generator(seed)
-    with Output(out, as_json, quiet, model.schema.names, safe_csv) as output:
+    with Output(out, model.schema.names, safe_csv) as output:
         for batch in blocks(count):
             some = batch.stop - batch.start
             try:

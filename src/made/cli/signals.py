@@ -16,8 +16,6 @@ from types import FrameType
 from made.display import visible
 from made.errors import Interrupted
 
-__all__ = ["WORDS", "exit_code", "handled", "print_stopped", "reset", "signal_of"]
-
 WORDS: dict[int, str] = {signal.SIGINT: "interrupted.", signal.SIGTERM: "terminated."}
 _received: list[int] = []
 _printed: list[str] = []

@@ -11,8 +11,6 @@ from made.cli.parsing import kinds
 from made.display import shortened
 from made.parameters import PARAMETERS
 
-__all__ = ["parameters_in", "read_toml", "value_of"]
-
 LARGEST_TOML = 1 << 20
 
 

@@ -6,14 +6,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from made.cli.demo.digits import demo_digits
 from made.cli.demo.penguins import demo_penguins
 from made.cli.errors import command, fail, usage
-from made.cli.options import JSON, QUIET
-
-__all__ = ["demo"]
 
 
 class Part(StrEnum):
@@ -26,13 +23,10 @@ class Part(StrEnum):
 @command
 def demo(
     part: Annotated[
-        Part,
-        typer.Argument(help="penguins: a table is learned and queried; digits: Figure 3 of the paper, in small."),
+        Part, Argument(help="penguins: a table is learned and queried; digits: Figure 3 of the paper, in small.")
     ] = Part.penguins,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the model and all other files.")] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Random seed.")] = 0,
-    as_json: JSON = False,
-    quiet: QUIET = False,
+    out: Annotated[Path, Option(help="Folder for the model and all other files.")] = Path("demo"),
+    seed: Annotated[int, Option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
 ) -> None:
     """Learn a table of penguins, fill its missing values, explain its oddest rows, answer questions, write a report.
 
@@ -49,4 +43,4 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise fail(f"'--out': cannot write to {out}: {error.strerror or error}.", 3) from None
-    (demo_penguins if part is Part.penguins else demo_digits)(out, seed, as_json, quiet)
+    (demo_penguins if part is Part.penguins else demo_digits)(out, seed)

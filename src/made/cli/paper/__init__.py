@@ -13,8 +13,6 @@ from made.cli.paper.table_complexity import complexity
 from made.cli.paper.table_mnist import mnist
 from made.cli.paper.table_uci import uci
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="Reproduce the paper's tables and figures.", rich_markup_mode=None)
 table = typer.Typer(no_args_is_help=True, help="The tables: uci, mnist, baselines, complexity.", rich_markup_mode=None)
 figure = typer.Typer(no_args_is_help=True, help="The figures: masks, samples, network.", rich_markup_mode=None)

@@ -6,38 +6,28 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from made.cli.errors import command, usage
-from made.cli.options import JSON, QUIET
-from made.cli.paper.figures import PICTURE, picture_path
-from made.cli.paper.options import RESULTS, SEED
-from made.cli.paper.searches import typed, writable
+from made.cli.paper.shared import PICTURE, RESULTS, SEED, picture_path, typed, writable
 from made.cli.parsing import whole_numbers
-from made.cli.printing import note, print_json, say
+from made.cli.printing import mode, note, print_json, say
 
 if TYPE_CHECKING:
     from made.network.connectivity import Connectivity
-
-__all__ = ["network"]
 
 LARGEST_LAYER = 1000  # units of a layer that is drawn
 
 
 @command
 def network(
-    ordering: Annotated[
-        str | None,
-        typer.Option("--ordering", help="Position of each column, from 1.", show_default="3,1,2"),
-    ] = None,
+    ordering: Annotated[str | None, Option(help="Position of each column, from 1.", show_default="3,1,2")] = None,
     hidden: Annotated[
-        str | None,
-        typer.Option("--hidden", help="Degrees of the hidden units, layer by layer.", show_default="2,1,2,2;1,2,2,1"),
+        str | None, Option(help="Degrees of the hidden units, layer by layer.", show_default="2,1,2,2;1,2,2,1")
     ] = None,
     columns: Annotated[
         int | None,
-        typer.Option(
-            "--columns",
+        Option(
             min=1,
             max=LARGEST_LAYER,
             help="Number of columns of a random connectivity, instead of --ordering and --hidden.",
@@ -45,21 +35,16 @@ def network(
         ),
     ] = None,
     hidden_sizes: Annotated[
-        str | None, typer.Option("--hidden-sizes", help="Hidden layers of the random connectivity.", show_default="8,8")
+        str | None, Option(help="Hidden layers of the random connectivity.", show_default="8,8")
     ] = None,
     mask: Annotated[
-        int | None,
-        typer.Option("--mask", min=0, help="Number of the random connectivity; --seed is its seed.", show_default="0"),
+        int | None, Option(min=0, help="Number of the random connectivity; --seed is its seed.", show_default="0")
     ] = None,
-    direct: Annotated[bool, typer.Option("--direct", help="Draw direct connections.")] = False,
-    names: Annotated[
-        str | None, typer.Option("--names", help="Names of the columns, such as a,b,c.", show_default="x1,x2,...")
-    ] = None,
+    direct: Annotated[bool, Option("--direct", help="Draw direct connections.")] = False,
+    names: Annotated[str | None, Option(help="Names of the columns, such as a,b,c.", show_default="x1,x2,...")] = None,
     out: PICTURE = None,
     results: RESULTS = Path("results"),
     seed: SEED = 0,
-    as_json: JSON = False,
-    quiet: QUIET = False,
 ) -> None:
     """Figure 1: an autoencoder, the masks of a connectivity, and the resulting MADE.
 
@@ -103,11 +88,11 @@ def network(
             "picture": str(picture),
         }
     )
-    if as_json:
+    if mode.json:
         print_json([result])
         return
     say(drawn.describe(called, direct=direct))
-    note(f"The picture is {picture}.", quiet)
+    note(f"The picture is {picture}.")
 
 
 def _connectivity(ordering: str | None, hidden: str | None) -> Connectivity:

@@ -6,16 +6,11 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from made.cli.errors import command, usage
-from made.cli.options import JSON, QUIET
-from made.cli.paper.figures import IMAGES, PICTURE, picture_path
-from made.cli.paper.options import RESULTS, RUNS, SEED
-from made.cli.paper.searches import typed, writable
-from made.cli.printing import note, print_json, say
-
-__all__ = ["samples"]
+from made.cli.paper.shared import IMAGES, PICTURE, RESULTS, RUNS, SEED, picture_path, typed, writable
+from made.cli.printing import mode, note, print_json, say
 
 PER_ROW = 10  # samples in a row of the figure
 
@@ -23,19 +18,14 @@ PER_ROW = 10  # samples in a row of the figure
 @command
 def samples(
     model: Annotated[
-        Path | None,
-        typer.Option("--model", help="Folder of a model.", show_default="the best of `made paper table mnist`"),
+        Path | None, Option(help="Folder of a model.", show_default="the best of `made paper table mnist`")
     ] = None,
     data: IMAGES = "binarized_mnist",
-    masks: Annotated[
-        int, typer.Option("--masks", min=1, max=100, help=f"Number of masks, each for a row of {PER_ROW} samples.")
-    ] = 10,
+    masks: Annotated[int, Option(min=1, max=100, help=f"Number of masks, each for a row of {PER_ROW} samples.")] = 10,
     out: PICTURE = None,
     results: RESULTS = Path("results"),
     runs: RUNS = Path("runs"),
     seed: SEED = 0,
-    as_json: JSON = False,
-    quiet: QUIET = False,
 ) -> None:
     """Figure 3: samples, a mask for each row of them, beside the nearest training rows."""
     from made.io import datasets
@@ -57,7 +47,7 @@ def samples(
         raise usage(f"'--model': {folder} is not a model of the {width} binary columns of {data}: choose one that is.")
     rows, family = datasets.load(data), network.connectivities
     if family.masks is not None and len(family.numbers()) < masks:
-        note(f"Note: this model has only {len(family.numbers())} masks; rows share them.", quiet)
+        note(f"Note: this model has only {len(family.numbers())} masks; rows share them.")
     numbers = [index // PER_ROW for index in range(masks * PER_ROW)]
     drawn = sample(fitted.ensemble, len(numbers), numbers=numbers, generator=seed).numpy()
     neighbours = rows.train[figure_samples.nearest(drawn, rows.train)]
@@ -83,7 +73,7 @@ def samples(
             "copies": int((differing == 0).sum()),
         }
     )
-    if as_json:
+    if mode.json:
         print_json([result])
         return
     say(

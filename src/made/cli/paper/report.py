@@ -7,24 +7,19 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from made.cli.errors import command, fail
-from made.cli.options import JSON, QUIET
-from made.cli.paper.options import RESULTS, SEED
-from made.cli.printing import note, print_json
-
-__all__ = ["report"]
+from made.cli.paper.shared import RESULTS, SEED
+from made.cli.printing import mode, note, print_json
 
 
 @command
 def report(
     results: RESULTS = Path("results"),
-    out: Annotated[Path, typer.Option("--out", help="Markdown file of the page.")] = Path("docs/results.md"),
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if the page is not up to date.")] = False,
+    out: Annotated[Path, Option(help="Markdown file of the page.")] = Path("docs/results.md"),
+    check: Annotated[bool, Option("--check", help="Write nothing; fail if the page is not up to date.")] = False,
     seed: SEED = 0,
-    as_json: JSON = False,
-    quiet: QUIET = False,
 ) -> None:
     """Write docs/results.md: the paper's numbers beside ours, from the JSON files in --results."""
     from made.errors import DataError
@@ -47,7 +42,7 @@ def report(
                 file.write(text.encode())
     except OSError as error:
         raise fail(f"'--out': cannot write {out}: {error.strerror or error}.", 3) from None
-    if as_json:
+    if mode.json:
         print_json({"out": str(out), "changed": not same})
     else:
-        note(f"{out} {'is up to date' if same else 'is written'}.", quiet)
+        note(f"{out} {'is up to date' if same else 'is written'}.")

@@ -5,26 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from made.cli.errors import command
-from made.cli.options import JSON, QUIET
-from made.cli.paper.options import RESULTS, SEED
-from made.cli.paper.searches import typed, writable
-from made.cli.printing import note, print_json, say
-
-__all__ = ["complexity"]
+from made.cli.paper.shared import RESULTS, SEED, typed, writable
+from made.cli.printing import mode, note, print_json, say
 
 
 @command
 def complexity(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Tiny networks, as a smoke test; the times mean nothing.")
-    ] = False,
+    quick: Annotated[bool, Option("--quick", help="Tiny networks, as a smoke test; the times mean nothing.")] = False,
     results: RESULTS = Path("results"),
     seed: SEED = 0,
-    as_json: JSON = False,
-    quiet: QUIET = False,
 ) -> None:
     """Table 1: how the time of an exact NLL grows with columns, units, layers and masks, measured on this machine."""
     from made.paper.provenance import machine_info
@@ -37,7 +29,7 @@ def complexity(
     facts = {"budget": budget, "command": typed(), "machine": machine_info()}
     kept = not quick or all(each.get("budget") == "quick" for each in there)
     if not kept:
-        note(f"Note: {record.path} has a full measurement, and a quick one does not replace it.", quiet)
+        note(f"Note: {record.path} has a full measurement, and a quick one does not replace it.")
     # A complete measurement is repeated, an interrupted one is resumed: the table is written last.
     stopped = kept and not any(each.get("formula") for each in there if each.get("budget") == budget)
     done = {
@@ -55,11 +47,11 @@ def complexity(
         done=done,
         # The times of a series are its own key: `seconds`, as everywhere, is a number.
         keep=lambda each: keep({"row": each["name"], "config": each["fixed"], "series": each}),
-        report=lambda line: note(line, quiet or as_json),
+        report=lambda line: note(line) if mode.progress else None,
     )
     for each in result["rows"]:
         keep({"row": each["model"], "formula": each["formula"], "measured": each["measured"]})
-    if as_json:
+    if mode.json:
         print_json(record.rows() if kept else rows)
     else:
         say(markdown(result).rstrip("\n"))

@@ -1,31 +1,58 @@
-"""Rows from a file, standard input or a named dataset: whole, or as a stream of batches."""
+"""What a command reads: a model from its folder; rows from a file, standard input or a named dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from made.cli.errors import usage
 from made.cli.printing import note
-from made.errors import DataError
+from made.cli.process import quick_imports
+from made.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from made.model.model import Model
 
-__all__ = ["is_file", "known_columns", "own_validation", "read_rows", "stream_rows"]
 
+def load(folder: Path, masks: int | None = None, told: bool = False) -> Model:
+    """A model from its folder.
 
-def is_file(source: str) -> bool:
-    """Whether this is a file or standard input, and not a named dataset."""
-    path = Path(source)
-    return source == "-" or path.exists() or path.suffix.partition(":")[0] in (".csv", ".parquet", ".npy", ".npz")
+    Arguments:
+        folder: the model's folder.
+        masks: how many masks a model of unlimited masks averages; default: the model's.
+        told: print no note if training is not finished, as the command itself tells it.
+    """
+    from made.model.manifest import Manifest
+
+    try:
+        Manifest.read(folder)  # a wrong folder is refused before torch is imported
+        with quick_imports():
+            import pyarrow.compute  # noqa: F401
+
+            from made.model.model import Model
+        model = Model.load(folder)
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be read: {error.strerror or error}.") from None
+    # Whatever the model was fitted on, rows are pyarrow tables here, which hold text and write every kind of file.
+    model = replace(model, template=model.schema.blank(named=True))
+    if not model.finished and not told:
+        note(f"Note: the training of {folder} is not finished; these are its best weights so far.")
+    if masks is None:
+        return model
+    if model.ensemble.masks is None:
+        count = model.config.parameters["masks"]
+        raise usage(f"'--masks' is for models of unlimited masks: {folder} has {count}, and averages all of them.")
+    return model.with_ensemble(masks, model.ensemble.segments)
 
 
 def _file(source: str) -> str | None:
     """The file to read, which for a named table comes with the package; None for a dataset with splits."""
     from made.io import datasets
 
-    if is_file(source):
+    path = Path(source)
+    if source == "-" or path.exists() or path.suffix.partition(":")[0] in (".csv", ".parquet", ".npy", ".npz"):
         return source
     table = datasets.table_file(source)
     return None if table is None else str(table)
@@ -55,23 +82,22 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     return getattr(data, chosen or split), data.image
 
 
-def own_validation(data: str) -> str | None:
-    """The validation rows of a named dataset; None for a file or a table without splits."""
+def validation_rows(data: str, valid: str | None) -> Any:
+    """The rows of --valid, or those of a named dataset; None for a file or a table without splits."""
     from made.io import datasets
 
-    if data == "-" or Path(data).exists():
-        return None
-    name, chosen = datasets.split(data)
-    return f"{name}:valid" if chosen in (None, "train") and datasets.known(name) else None
+    if valid is None and data != "-" and not Path(data).exists():
+        name, chosen = datasets.split(data)
+        valid = f"{name}:valid" if chosen in (None, "train") and datasets.known(name) else None
+    return None if valid is None else read_rows(valid, "valid")[0]
 
 
-def stream_rows(source: str, model: Model, quiet: bool, optional: int | None = None) -> Iterator[tuple[int, Any]]:
+def stream_rows(source: str, model: Model, optional: int | None = None) -> Iterator[tuple[int, Any]]:
     """Batches of rows with the model's columns, each with the number of rows before it.
 
     Arguments:
         source: a file, ``-``, or a named dataset, of which the test rows by default.
         model: its columns, in its order, are kept.
-        quiet: print no note about columns that are left out.
         optional: the number of a column that need not be there.
     """
     from made.io.read import stream
@@ -86,12 +112,12 @@ def stream_rows(source: str, model: Model, quiet: bool, optional: int | None = N
     for rows in parts:
         if getattr(rows, "dtype", None) is not None and rows.dtype.kind == "f" and rows.dtype.itemsize > 8:
             rows = rows.astype("float64")  # no output format holds a longer float
-        yield first, known_columns(rows, model, quiet or first > 0, optional)
+        yield first, known_columns(rows, model, optional, told=first > 0)
         first += len(rows)
 
 
-def known_columns(rows: Any, model: Model, quiet: bool, optional: int | None = None) -> Any:
-    """The model's columns of a table, in its order; others are left out, with a note. See :func:`stream_rows`."""
+def known_columns(rows: Any, model: Model, optional: int | None = None, told: bool = False) -> Any:
+    """The model's columns of a table, in its order; others are left out, with a note unless that was told before."""
     schema = model.schema
     if not hasattr(rows, "column_names"):
         import numpy as np
@@ -109,7 +135,7 @@ def known_columns(rows: Any, model: Model, quiet: bool, optional: int | None = N
             f"the table has no column {', '.join(map(repr, missing[:10]))}: add it, empty if it is not observed; all "
             "columns of the model are needed."
         )
-    known = {*names, *schema.dropped}
-    if extra := [name for name in rows.column_names if name not in known]:
-        note(f"Note: columns that the model does not know are ignored: {', '.join(extra[:10])}.", quiet)
+    extra = [name for name in rows.column_names if name not in {*names, *schema.dropped}]
+    if extra and not told:
+        note(f"Note: columns that the model does not know are ignored: {', '.join(extra[:10])}.")
     return rows.select(names)

@@ -1,14 +1,16 @@
-"""The HTML file that `made report` and `made compare` write."""
+"""The HTML page that a command writes, and the pictures that it adds to a model folder."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from made.cli.errors import fail, usage
 
-__all__ = ["page_path", "write_page"]
+if TYPE_CHECKING:
+    from made.estimator import MADE
 
 
 def page_path(command: str, out: str | None, data: str) -> Path:
@@ -42,3 +44,26 @@ def write_page(path: Path, page: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as file:
         file.write(page.encode())
+
+
+def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None) -> bool:
+    """Draw the learning curve, and samples if rows are images, into the model's folder; False without matplotlib."""
+    from importlib.util import find_spec
+
+    from made.model.folder import add_files
+
+    if find_spec("matplotlib") is None:
+        return False
+    import numpy as np
+
+    from made.paper.image_tiles import plot_images
+    from made.training.plots import plot_learning_curve
+
+    files: dict[str, Any] = {}
+    if model.model_.history:
+        files["learning_curve.png"] = lambda path: plot_learning_curve(model.model_.history, path)
+    if shape is not None:
+        rows = np.asarray(model.sample(100, random_state=model.model_.config.seed))
+        files["samples.png"] = lambda path: plot_images(rows, shape, path)
+    add_files(out, files)
+    return True
