@@ -25,6 +25,7 @@ from benchmarks.tables_data import Frame, Split, grid, places
 Table = NDArray[np.float64]
 LEAST_ROWS = 50  # held-out rows of a value, for short questions about it
 LITTLE = 0.01  # added to losses before their ratio is taken
+BEYOND_ONE = 0.16663  # the mean of max(|z| - 1, 0) of a standard normal variable
 BINS = 15  # of the expected calibration error
 
 
@@ -176,7 +177,8 @@ def short(ours: Answers, split: Split, least: int = LEAST_ROWS) -> dict[str, Any
 
     All ordered pairs of discrete columns, and values with at least ``least`` held-out rows. An error is the absolute
     difference beyond one standard error of the frequency. The training rows' own frequencies answer the same questions:
-    their errors are those of a perfect memory of pairs, and mostly chance of the held-out rows.
+    their errors are those of a perfect memory of pairs, and mostly chance of the held-out rows. "chance" is the mean
+    error that the true probabilities would have, if frequencies were normally distributed.
     """
     columns = asked_columns(split)
     codes = {name: full_places(split, split.test, name) for name in columns}
@@ -206,9 +208,10 @@ def short(ours: Answers, split: Split, least: int = LEAST_ROWS) -> dict[str, Any
             for code, value in enumerate(values):
                 if (codes[target] == code).sum() < least:
                     continue
-                answer, share, error = table[number, code], shares[code], np.sqrt(shares[code] * (1 - shares[code]))
-                beyond = [max(0.0, abs(each - share) - error / np.sqrt(count)) for each in (answer, before[code])]
-                errors.append(beyond)
+                answer, share = table[number, code], shares[code]
+                error = float(np.sqrt(share * (1 - share) / count))
+                beyond = [max(0.0, abs(each - share) - error) for each in (answer, before[code])]
+                errors.append([*beyond, error * BEYOND_ONE])
                 words = f"P({target} = {value} given {given} = {split.values(given)[place]})"
                 worst.append((beyond[0], words, float(answer), float(share), count))
     worst.sort(key=lambda each: -each[0])
@@ -217,8 +220,11 @@ def short(ours: Answers, split: Split, least: int = LEAST_ROWS) -> dict[str, Any
         "questions": len(errors),
         "made": {"mean": float(table[:, 0].mean()), "worst": float(table[:, 0].max())},
         "training rows": {"mean": float(table[:, 1].mean()), "worst": float(table[:, 1].max())},
+        "chance": {"mean": float(table[:, 2].mean())},
         "beyond 0.05": [int((table[:, side] > 0.05).sum()) for side in (0, 1)],
-        "worst": [f"{words} = {answer:.3f} for {share:.3f} ({n} rows)" for _, words, answer, share, n in worst[:5]],
+        "worst_questions": [
+            f"{words} = {answer:.3f} for {share:.3f} ({n} rows)" for _, words, answer, share, n in worst[:5]
+        ],
     }
 
 
@@ -315,6 +321,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         sides = [
             f"{name} mean {one[name]['mean']:.4f}, worst {one[name]['worst']:.3f}" for name in one if name in SIDES
         ]
+        sides.append(f"chance {one['chance']['mean']:.4f}")
         text.append(f"short questions ({one['questions']}): {'; '.join(sides)}; beyond 0.05: {one['beyond 0.05']}")
     if "label" in found:
         parts = (f"{name} {one['auc']:.4f} / {one['log_loss']:.4f}" for name, one in found["label"].items())

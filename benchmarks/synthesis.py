@@ -14,11 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.specialists import Specialists
 from benchmarks.tables_data import Frame, Split, places
 
 FOLDS = 3
+MOST_NEAR = 1000  # rows whose nearest training row is looked for
 Table = NDArray[np.float64]
 # april-tools/tabpc, article_material/our_results: C2ST and MLE by XGBoost, and seconds of training on a GPU. Their MLE
 # is the best of a grid of XGBoost's parameters, ours of the defaults.
@@ -96,6 +98,20 @@ def trained_area(rows: Frame, split: Split, seed: int) -> float | None:
     return float(roc_auc_score(truth, table, multi_class="ovr", labels=range(len(values))))
 
 
+def nearness(rows: Frame, split: Split, seed: int) -> tuple[float, float]:
+    """The median distance to the nearest training row, by standardised columns, and the share of copies.
+
+    Up to :data:`MOST_NEAR` rows are asked for, at random. A missing number counts as 0.
+    """
+    like = split.train
+    spread = np.nanstd(one_hot(like, like), axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    chosen = rows.sample(min(len(rows), MOST_NEAR), random_state=seed)
+    known, asked = (np.nan_to_num(one_hot(each, like) / spread) for each in (like, chosen))
+    far = NearestNeighbors(n_neighbors=1).fit(known).kneighbors(asked)[0][:, 0]
+    return float(np.median(far)), float(np.mean(far < 1e-6))
+
+
 def synthesis(model: Any, specialists: Specialists, options: dict[str, Any] | None = None) -> dict[str, Any]:
     """C2ST and MLE of as many synthetic rows as training rows; ``options`` are further arguments of ``sample``."""
     split, seed = specialists.split, specialists.seed
@@ -103,8 +119,11 @@ def synthesis(model: Any, specialists: Specialists, options: dict[str, Any] | No
     area = c2st_area(split.train, drawn, seed)
     real = specialists.kept("mle", split.label, lambda: np.array([trained_area(split.train, split, seed)], dtype=float))
     alone = single_columns(split.train, drawn, seed)
-    found = {"c2st": 2 - 2 * max(area, 0.5), "c2st_auc": area, "mle": trained_area(drawn, split, seed)}
+    found: dict[str, Any] = {"c2st": 2 - 2 * max(area, 0.5), "c2st_auc": area, "mle": trained_area(drawn, split, seed)}
     found |= {"mle_real": float(real[0]), "missing_rows": float(split.train.isna().any(axis=1).mean())}
+    # Test rows are real: no sample of the truth is nearer to the training rows than they are.
+    for name, rows in (("synthetic", drawn), ("test", split.test)):
+        found[f"nearest_{name}"], found[f"copies_{name}"] = nearness(rows, split, seed)
     return found | {"columns": {name: alone[name] for name in sorted(alone, key=lambda each: -alone[each])[:8]}}
 
 

@@ -4,32 +4,42 @@ Commands:
     measure: fit `MADE` on one table (default parameters, or those of `--set`), measure what `--what` says, print it.
     specialists: fit the specialists of tables that are not on disk yet (`benchmarks/specialists.py`).
     binary: fit `MADE` on binary sets, and print its NLL beside those of other models (`benchmarks/binary.py`).
-    Without a command: measure everything, and write `results/tables.json` and `docs/tables-measured.md`.
+    Without a command: measure everything that `results/tables.json` does not have of this version of the source, and
+        write that file and `docs/tables-measured.md` after each table.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+import made
 from benchmarks import binary
 from benchmarks.filling import fill_all
 from benchmarks.measures import WHAT, lines, measure
 from benchmarks.specialists import Specialists, cache_folder
 from benchmarks.tables_data import LABELS, SYNTHESIS, Split, read
+from benchmarks.tables_page import PAGE, RESULTS, page
 from made import MADE
-from made.paper.provenance import source_commit
+from made.io.atomic import atomic
+from made.paper.provenance import machine_info, source_commit
 
 __all__ = ["LABELS", "main", "read"]
+
+# Small tables have few rows to test: their figures are means over several splits.
+SPLITS = {"penguins": 5, "house_votes": 5}
+ANSWERING = ("columns", "network", "queries", "tables", "training", "model")  # packages that answers depend on
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
@@ -165,16 +175,76 @@ def add(row: dict[str, Any], out: Path | None) -> None:
         out.write_text(json.dumps([*rows, row], indent=1) + "\n")
 
 
+def everything(words: list[str]) -> None:
+    """Measure what the results do not have of this version of the source, and regenerate the page after each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
+    parser.add_argument("--only", default="tables,synthesis,binary", help="parts (default: tables,synthesis,binary)")
+    parser.add_argument("--names", help="some tables or sets of these parts (default: all)")
+    parser.add_argument("--missing", action="store_true", help="keep results of other versions of the source")
+    parser.add_argument("--sample", action="append", default=[], metavar="NAME=VALUE", help="an argument of sample")
+    parser.add_argument("--models", type=Path, help="a folder that keeps the fitted models, or has them already")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go")
+    chosen = parser.parse_args(words)
+    known, sampling = read_results(chosen.out), parameters(chosen.sample)
+    for part, name, seed in jobs(chosen.only.split(","), chosen.names.split(",") if chosen.names else None):
+        rows = [row for row in known.get(part, []) if identity(part, row) == (name, seed)]
+        if any(chosen.missing or row.get("source") == source_hash() for row in rows):
+            continue
+        if part == "binary":
+            row = binary.measure(name, seed, {})
+        else:
+            what = ["synthesis", "likelihood"] if part == "synthesis" else list(WHAT[:6])
+            row = run(name, seed, what, settings={}, models=chosen.models, sampling=sampling)
+        Console(stderr=True, highlight=False).print_json(json.dumps(row))
+        keep(part, row | {"source": source_hash()}, chosen.out)
+
+
+@cache
+def source_hash() -> str:
+    """A hash of the source that answers depend on: a result of another version is measured again."""
+    folder = Path(made.__file__).parent
+    files = [*sorted(file for name in ANSWERING for file in (folder / name).rglob("*.py")), folder / "estimator.py"]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def jobs(parts: list[str], names: list[str] | None = None) -> list[tuple[str, str, int]]:
+    """Everything to be measured: the part of the results, the name of the table or set, the seed."""
+    found = [("tables", name, seed) for name in LABELS for seed in range(SPLITS.get(name, 1))]
+    found += [("synthesis", name, 0) for name in SYNTHESIS] + [("binary", name, 0) for name in binary.SETS]
+    return [each for each in found if each[0] in parts and (names is None or each[1] in names)]
+
+
+def identity(part: str, row: dict[str, Any]) -> tuple[str, int]:
+    """The name of the table or set of a result, and its seed."""
+    return row["set" if part == "binary" else "table"], row["seed"]
+
+
+def read_results(out: Path) -> dict[str, Any]:
+    """The results so far."""
+    return dict(json.loads(out.read_text())) if out.exists() else {}
+
+
+def keep(part: str, row: dict[str, Any], out: Path) -> None:
+    """Replace the result of the same table and seed, and regenerate the page."""
+    content = read_results(out)
+    order = [each[1:] for each in jobs([part])]
+    rows = [each for each in content.get(part, []) if identity(part, each) != identity(part, row)]
+    rows = sorted([*rows, row], key=lambda each: order.index(identity(part, each)))
+    content = {"machine": machine_info(), "before": [], "tables": []} | content | {part: rows}
+    with atomic(out) as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())
+    if out == RESULTS:
+        PAGE.write_text(page(content))
+
+
 def main() -> None:
     """One of the commands, or everything."""
     commands = {"measure": measure_command, "specialists": specialists_command, "binary": binary_command}
     words = sys.argv[1:]
     if words and words[0] in commands:
         commands[words[0]](words[1:])
-        return
-    from benchmarks.tables_before import main as before
-
-    before()
+    else:
+        everything(words)
 
 
 if __name__ == "__main__":
