@@ -27,6 +27,7 @@ from made.errors import QuestionError
 from made.hints import for_command_line
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
+from made.queries.likelihood import surprise
 from oracle import Dense, networks, randomize, worlds
 
 NAN = float("nan")
@@ -382,3 +383,29 @@ def test_the_remedy_for_fixed_orderings_is_in_the_words_of_the_reader() -> None:
         log_prob(ensemble, rows)
     accepted = MADE(masks="unlimited", resample="both", hidden_sizes=(4,), max_epochs=0).fit(np.eye(3))
     assert np.isfinite(accepted.score_samples(rows)).all()
+
+
+@given(networks())
+def test_surprise_is_the_mean_over_masks_of_the_factors_of_the_oracle(network) -> None:
+    rows, masks = worlds(network.columns), [0, 1, 2]
+    expected = [-Dense(network, network.connectivities[number]).log_factors(rows).detach() for number in masks]
+    found = surprise(Ensemble(network, masks), rows.numpy())
+    np.testing.assert_allclose(found, torch.stack(expected).mean(dim=0).numpy(), rtol=0, atol=1e-9)
+
+
+@given(networks("unlimited"), st.integers(1, 5))
+def test_the_surprise_of_a_row_is_the_mean_nll_of_its_observed_entries(network, segments) -> None:
+    rows = worlds(network.columns)
+    rows[::2, 0] = NAN
+    each = [log_prob(Ensemble(network, [number], segments), rows) for number in (0, 1, 5)]
+    found = surprise(Ensemble(network, [0, 1, 5], segments), rows.numpy())
+    assert np.array_equal(np.isnan(found), np.isnan(rows.numpy()))
+    np.testing.assert_allclose(np.nansum(found, axis=1), -torch.stack(each).mean(dim=0).numpy(), rtol=0, atol=1e-8)
+
+
+def test_blocks_do_not_change_surprise(monkeypatch) -> None:
+    network = randomize(Network(4, Connectivities(4, (8, 8), masks=None)))
+    rows = worlds(network.columns).numpy()
+    whole = surprise(Ensemble(network, 3), rows)
+    monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 5)
+    assert surprise(Ensemble(network, 3), rows) == pytest.approx(whole, abs=1e-12)

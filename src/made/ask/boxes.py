@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import eq, ge, gt, le, lt
 from typing import TypeAlias
 
 from made.ask.expressions import And, Comparison, Condition, Membership, Missing, Not, Or, Range, Value
@@ -18,18 +19,8 @@ from made.errors import QuestionError
 from made.tables.dates import seconds_in
 from made.tables.field import Field
 
-__all__ = [
-    "Box",
-    "Boxes",
-    "Region",
-    "boxes_of",
-    "columns_of",
-    "common",
-    "contains",
-    "everything",
-    "is_points",
-    "values_in",
-]
+__all__ = ["Box", "Boxes", "Region", "boxes_of", "columns_of", "common", "contains", "everything", "is_points"]
+__all__ += ["values_in"]
 
 Region: TypeAlias = tuple[tuple[float, float], ...]
 Box: TypeAlias = Mapping[int, Region]
@@ -38,13 +29,7 @@ Boxes: TypeAlias = list[dict[int, Region]]
 MOST_BOXES = 1000
 # Interval operations, about as many as take a few seconds.
 MOST_STEPS = 3_000_000
-COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "=": lambda a, b: a == b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
+COMPARE: dict[str, Callable[[float, float], bool]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def everything(kind: Column) -> Region:
@@ -131,12 +116,7 @@ def is_points(region: Region, kind: Column) -> bool:
 def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequence[Column]) -> Boxes:
     """The disjoint boxes whose union is the set of rows that satisfy a condition; none if no row does.
 
-    A column that is not in a box may have any value.
-
-    Arguments:
-        condition: the condition; ``None`` for one that always holds.
-        fields: the fields of the columns.
-        kinds: the kinds of the columns, as the network has them.
+    A column that is not in a box may have any value. ``kinds`` are those of the network.
 
     Example:
         >>> from made import Binary, Numeric
@@ -161,12 +141,7 @@ def common(first: Boxes, second: Boxes, kinds: Sequence[Column]) -> Boxes:
 
 
 class _Algebra:
-    """Unions and intersections of boxes, in a bounded number of steps.
-
-    Arguments:
-        kinds: the kinds of the columns.
-        fields: the fields of the columns.
-    """
+    """Unions and intersections of boxes, in a bounded number of steps."""
 
     def __init__(self, kinds: Sequence[Column], fields: Sequence[Field] = ()) -> None:
         self.kinds, self.steps = kinds, 0
@@ -310,13 +285,8 @@ def _region(part: Comparison | Membership | Range | Missing, field: Field, kind:
         return union(tuple((code - 0.5, code + 0.5) for code in _codes(part, field)))
     before, after = _ends(_number(part.value, field), kind)
     most = MISSING if math.inf in kind.atoms else math.inf
-    least, greatest = {
-        "=": (before, after),
-        "<": (-math.inf, before),
-        "<=": (-math.inf, after),
-        ">": (after, most),
-        ">=": (before, most),
-    }[part.operator]
+    least = {"=": before, ">=": before, ">": after}.get(part.operator, -math.inf)
+    greatest = {"=": after, "<=": after, "<": before}.get(part.operator, most)
     return intersect(((least, greatest),), everything(kind)) if least < greatest else ()
 
 

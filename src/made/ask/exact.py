@@ -280,12 +280,7 @@ class _Exact:
         return self._known[key]
 
     def _log_area(
-        self,
-        rows: NDArray[np.float64],
-        last: int,
-        cells: Cells,
-        which: list[list[int]],
-        ensemble: Ensemble,
+        self, rows: NDArray[np.float64], last: int, cells: Cells, which: list[list[int]], ensemble: Ensemble
     ) -> Tensor:
         """log P that the last column is in the boxes of a row, given the row."""
         allowed = torch.stack([cells.flags[numbers_of].any(dim=0) for numbers_of in which])

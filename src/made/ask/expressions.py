@@ -6,20 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = [
-    "And",
-    "Comparison",
-    "Condition",
-    "Membership",
-    "Missing",
-    "Not",
-    "Or",
-    "Query",
-    "Range",
-    "Value",
-    "written_name",
-    "written_value",
-]
+__all__ = ["And", "Comparison", "Condition", "Membership", "Missing", "Not", "Or", "Query", "Range", "Value"]
+__all__ += ["written_name", "written_value"]
 
 Value: TypeAlias = str | float | int | bool
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -56,10 +56,6 @@ CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 def parse(text: str, fields: Sequence[Field]) -> Query:
     """Parse a question about columns.
-
-    Arguments:
-        text: the question.
-        fields: the fields of the columns.
 
     Example:
         >>> from made import Binary, Numeric
@@ -178,18 +174,15 @@ class _Parser:
         return Query(asked, given)
 
     def condition(self) -> Condition:
-        parts = [self.conjunction()]
-        while self.took("or"):
-            parts.append(self.conjunction())
-        flat = [each for part in parts for each in (part.parts if isinstance(part, Or) else (part,))]
-        return flat[0] if len(flat) == 1 else Or(tuple(flat))
+        return self.joined("or", Or, lambda: self.joined("and", And, self.negation))
 
-    def conjunction(self) -> Condition:
-        parts = [self.negation()]
-        while self.took("and"):
-            parts.append(self.negation())
-        flat = [each for part in parts for each in (part.parts if isinstance(part, And) else (part,))]
-        return flat[0] if len(flat) == 1 else And(tuple(flat))
+    def joined(self, word: str, kind: type[And | Or], part: Callable[[], Condition]) -> Condition:
+        """One or more parts with a word between them."""
+        parts = [part()]
+        while self.took(word):
+            parts.append(part())
+        flat = [each for some in parts for each in (some.parts if isinstance(some, kind) else (some,))]
+        return flat[0] if len(flat) == 1 else kind(tuple(flat))
 
     def negation(self) -> Condition:
         opened = self.now
@@ -251,12 +244,12 @@ class _Parser:
             self.fail_at(first, f"expected a comparison such as < after the value {left.shown}, found {first.shown}")
         field = self.column()
         if self.now.kind != "operator":
-            return Comparison(field.name, TURNED[first.text], self.bound(field, first, left))
+            return Comparison(field.name, TURNED[first.text], self.value(field, first, left))
         second = self.take()
         for operator in (first, second):
             if operator.text in ("=", "!=") or operator.text[0] != first.text[0]:
                 self.fail_at(operator, "both comparisons should be < or <=, or both > or >=, as in 20 < age <= 30")
-        low, high = self.bound(field, first, left), self.value(field, second)
+        low, high = self.value(field, first, left), self.value(field, second)
         if first.text[0] == ">":
             return Range(high, TURNED[second.text], field.name, TURNED[first.text], low)
         return Range(low, first.text, field.name, second.text, high)
@@ -298,11 +291,9 @@ class _Parser:
             self.fail_at(self.now, f"expected ',' or {CLOSING[opened.text]!r}, found {self.now.shown}")
         return tuple(dict.fromkeys(values))
 
-    def value(self, field: Field, operator: _Token | None) -> Value:
-        return self.bound(field, operator, self.take())
-
-    def bound(self, field: Field, operator: _Token | None, token: _Token) -> Value:
-        """A token as a value of the column, after an operator or in a list."""
+    def value(self, field: Field, operator: _Token | None, token: _Token | None = None) -> Value:
+        """A token, by default the next one, as a value of the column, after an operator or in a list."""
+        token = token or self.take()
         if token.kind not in ("word", "text", "quoted") or token.keyword:
             quoted = f"; as a value, it is written '{token.text}'" if token.keyword else ""
             self.fail_at(token, f"expected a value of {_name(field.name)}, found {token.shown}{quoted}")
@@ -317,8 +308,7 @@ class _Parser:
         known = self.labels[field.name]
         found = next((known[key] for key in _keys(written, field) if key in known), None)
         if found is None:
-            name = _name(field.name)
-            self.fail_at(token, f"{name} has no value {token.shown}: {_known(field, token.text)}")
+            self.fail_at(token, f"{_name(field.name)} has no value {token.shown}: {_known(field, token.text)}")
         return found
 
     def number(self, field: Field, token: _Token) -> Value:

@@ -23,21 +23,8 @@ LONGEST = 1 << 25  # bytes of a row
 NULLS = csv.ConvertOptions().null_values  # the words that pyarrow takes for null: "", NA, NaN, null, ...
 # The order in which pyarrow infers types, with one addition: nanoseconds have no room for a year such as 9999, so
 # microseconds come after them.
-TYPES = [
-    pa.null(),
-    pa.int64(),
-    pa.bool_(),
-    pa.date32(),
-    pa.time32("s"),
-    pa.timestamp("s"),
-    pa.timestamp("s", "UTC"),
-    pa.timestamp("ns"),
-    pa.timestamp("ns", "UTC"),
-    pa.timestamp("us"),
-    pa.timestamp("us", "UTC"),
-    pa.float64(),
-    pa.string(),
-]
+_TIMES = [pa.timestamp(unit, zone) for unit in ("s", "ns", "us") for zone in (None, "UTC")]
+TYPES = [pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), *_TIMES, pa.float64(), pa.string()]
 NULL, MICROSECONDS, TEXT = TYPES[0], pa.timestamp("us"), TYPES[-1]
 # A quote opens a quoted field only at the field's start, as in pyarrow's parser.
 _FIELD = rb'(?:"[^"]*+(?:""[^"]*+)*+"|(?!"))[^,\r\n]*+'

@@ -8,6 +8,7 @@ folder). Otherwise it is downloaded from the code release of the paper, or from 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sys
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +25,8 @@ from made.errors import DataError
 from made.io.atomic import atomic
 from made.io.read import read, shapes
 
-__all__ = [
-    "DIGESTS",
-    "NAMES",
-    "SPLITS",
-    "TABLES",
-    "Dataset",
-    "DatasetInfo",
-    "cache",
-    "digits",
-    "download",
-    "known",
-    "load",
-    "split",
-    "state",
-    "table_file",
-    "where",
-]
+__all__ = ["DIGESTS", "NAMES", "SPLITS", "TABLES", "Dataset", "DatasetInfo", "cache", "digits", "download", "known"]
+__all__ += ["load", "split", "state", "table_file", "where"]
 
 SPLITS = ("train", "valid", "test")
 
@@ -62,90 +48,29 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known about a dataset before it is loaded.
-
-    Arguments:
-        columns, train, valid, test: numbers of columns and rows (Table 2 of the paper).
-        about: a description in one line.
-        image: the shape of a row that is an image.
-        attached: whether the file is attached to the release instead of being in its repository.
-    """
+    """What is known about a dataset before it is loaded: ``columns`` and rows are those of Table 2 of the paper."""
 
     columns: int
     train: int
     valid: int
     test: int
     about: str
-    image: tuple[int, int] | None = None
-    attached: bool = False
+    image: tuple[int, int] | None = None  # the shape of a row that is an image
+    attached: bool = False  # whether the file is attached to the release instead of being in its repository
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "image", self.image and tuple(self.image))
 
 
-NAMES: dict[str, DatasetInfo] = {
-    "digits": DatasetInfo(64, 1197, 300, 300, "handwritten digits of scikit-learn, binarised", image=(8, 8)),
-    "adult": DatasetInfo(123, 5000, 1414, 26147, "people of the 1994 census of the United States, one-hot"),
-    "connect4": DatasetInfo(126, 16000, 4000, 47557, "positions of the game Connect Four after eight moves, one-hot"),
-    "dna": DatasetInfo(180, 1400, 600, 1186, "stretches of 60 letters of DNA, some of them splice junctions, coded"),
-    "mushrooms": DatasetInfo(112, 2000, 500, 5624, "mushrooms, edible and poisonous, by their looks, one-hot"),
-    "nips": DatasetInfo(500, 400, 100, 1240, "which of 500 words are in a paper of NIPS, volumes 0 to 12"),
-    "ocr_letters": DatasetInfo(128, 32152, 10000, 10000, "handwritten letters", image=(16, 8)),
-    "rcv1": DatasetInfo(150, 40000, 10000, 150000, "which of 150 words are in a news story of Reuters", attached=True),
-    "web": DatasetInfo(300, 14000, 3188, 32561, "which of 300 keywords are in a page of the web"),
-    "binarized_mnist": DatasetInfo(
-        784, 50000, 10000, 10000, "MNIST's handwritten digits, binarised once, at random", image=(28, 28), attached=True
-    ),
-}
-
-# Tables that come with the package as CSV files, without splits: all rows are for training.
-TABLES: dict[str, DatasetInfo] = {
-    "penguins": DatasetInfo(
-        7, 344, 0, 0, "three species of penguins of Palmer Station, Antarctica: text, numbers, missing values"
-    ),
-}
-
+_FACTS = json.loads(Path(__file__).with_name("datasets.json").read_text())
 # The sha256 of the bit-packed rows of a split, or of two, in sorted order: sources differ in the order of rows, and for
 # web in how training and validation rows are divided. There was no copy of rcv1 to take digests of: only its shapes and
 # entries are checked.
-DIGESTS: dict[str, dict[str, str]] = {
-    "adult": {
-        "train": "05a2f2360f58bc94e6ce24da1c5a4d9b919f0f789f44b5732e5988a9660ecd7f",
-        "valid": "089d992826f3d2b329cc297726eb11a4400e0cdf88281a31d0ddbcaa50b72ecc",
-        "test": "da8f06c5dd0926c534fadf31e2a1f64d11ad783a18d839ad6e0d72c7a90a9b5f",
-    },
-    "connect4": {
-        "train": "a0b72dd7af70828c0c06cd2f1d30f4c0a61b91aec9ebc0e98f29a0320faa7cfc",
-        "valid": "f8532cade072a97566719907ed3f15ad158bb1e06103fb5720fdc8b2d449e611",
-        "test": "e6529c6497b4e8683598a30168ec58809a6458ba8a07ea8cf7abf7ff6f5a6564",
-    },
-    "dna": {
-        "train": "46918e88b24d5ddd4c81dabff6cd1808ba177b5c342adcf770840ccf1c7d3984",
-        "valid": "1f67d901fdc3ce6df9469d25c81c9f9e9d96956ec15221ea21c9727cde0173f3",
-        "test": "bb7d0812242a73e0e2765c9b59d0ff284dcdb89472833f3f7e7f2076e49f604f",
-    },
-    "mushrooms": {
-        "train": "5f4228c538defab39785bd973842fda39a4c4a848acd2db643b7b34c90d406df",
-        "valid": "da85fbc4cafc6272fce107af6e5197e2ef0c640e3fc695cbeb97b275f006e7bf",
-        "test": "a71e27a4fb68c6b024d6d68f0f180e505f860cda5b0adb255ab51ce2a7ca934a",
-    },
-    "nips": {
-        "train": "d4b4c83be88ae8c6517b17cc909c7b5efcf08db500e9f793a7a4f68eab0a84e2",
-        "valid": "fd71de12e627994c65d070c58bb8dfacd351bb4c6c35094da931eb72ff705929",
-        "test": "5d0ee2e65ce1fc8c5fd3af1b7c8eb8d76f3f76001ae3f659af5089382366b727",
-    },
-    "ocr_letters": {
-        "train": "e918519b67bd266466ba9a5dd4328f24a0b39f2fc7bfc48076614906bb92e42b",
-        "valid": "5bb2aafc08bdb335fa23f1638e52c254c490c7d2ab1c366871e089b0b86e37ca",
-        "test": "4e8b68ccef3e2844a437411e91846d2c44e888fc7f4662c1d4d43b58fac26af4",
-    },
-    "web": {
-        "train+valid": "aaa55ff66b41438dd2ed8939daf45e69f9f2d096a383be25cfe7730c0d8601dc",
-        "test": "868e56f689bdf6d63fec74f45532bbfdccd54112f3ce52e4d5ce795e82393f69",
-    },
-    "binarized_mnist": {
-        "train": "aae6de292e6b68d898acf52062a1ac62907fc7ab417c59582d6523a1da0f9a61",
-        "valid": "d10b4edf2e0765693846b51a5895f81f69fa37b6459b7f665bfa9c8cc9723622",
-        "test": "87ff96664646cc41575aeb3ae4fbbabc1475ca3d42be4659d7a829d9f22c845a",
-    },
-}
+DIGESTS: dict[str, dict[str, str]] = {name: facts.pop("sha256") for name, facts in _FACTS.items() if "sha256" in facts}
+_INFOS = {name: DatasetInfo(**facts) for name, facts in _FACTS.items()}
+NAMES = {name: info for name, info in _INFOS.items() if info.test}
+# Tables that come with the package as CSV files, without splits: all rows are for training.
+TABLES = {name: info for name, info in _INFOS.items() if not info.test}
 
 
 def digits() -> Dataset:
@@ -253,11 +178,9 @@ def download(name: str, *, progress: bool = True) -> Path:
                 rows = _rows(path, name)
             except DataError as error:
                 raise DataError(str(error).replace(repr(str(path)), address)) from None
-        packed = {part: np.packbits(rows[part], axis=1) for part in SPLITS}
+        packed: dict[str, Any] = {part: np.packbits(rows[part], axis=1) for part in SPLITS}
         with atomic(folder / f"{name}.npz") as handle:
-            np.savez_compressed(
-                handle, train=packed["train"], valid=packed["valid"], test=packed["test"], d=NAMES[name].columns
-            )
+            np.savez_compressed(handle, **packed, d=NAMES[name].columns)
     except OSError as error:
         reason = error.strerror or error
         raise DataError(f"the cache {str(folder)!r} cannot be used: {reason}. MADE_CACHE can name another.") from None

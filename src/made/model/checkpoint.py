@@ -6,10 +6,9 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -25,29 +24,20 @@ from made.training.state import Epoch, State
 __all__ = ["Stored", "checkpoint", "checkpoint_content", "checkpoint_name", "history_lines", "read_folder"]
 
 
-@dataclass(frozen=True)
-class Stored:
-    """What a model folder holds.
+TRIES = 10  # reads of a model that another process is replacing
 
-    Attributes:
-        config: its config.
-        network: the network, with its best weights.
-        history: the epochs of training.
-        finished: whether training came to its end.
-        state: the state of training to resume from, if there is one.
-    """
+# Far above any trained weight; a larger, forged one may overflow, and answers would be NaN.
+LARGEST_WEIGHT = 1e10
+
+
+class Stored(NamedTuple):
+    """What a model folder holds: the network has its best weights, and the state is there to resume training from."""
 
     config: Config
     network: Network
     history: list[Epoch]
     finished: bool
     state: State | None
-
-
-TRIES = 10  # reads of a model that another process is replacing
-
-# Far above any trained weight; a larger, forged one may overflow, and answers would be NaN.
-LARGEST_WEIGHT = 1e10
 
 
 def read_folder(path: str | PathLike[str], *, to_train: bool = True) -> Stored:
@@ -118,8 +108,7 @@ def _network_of(config: Config, state: State) -> Network:
     if sum(math.prod(shape) for shape in config.shapes().values()) > 4 * numbers + 2**20:
         raise ModelError("the checkpoint does not fit its config.")
     network = config.network()
-    parameters = dict(network.named_parameters())
-    start = f"{label}."
+    start, parameters = f"{label}.", dict(network.named_parameters())
     weights = {name.removeprefix(start): each for name, each in state.tensors.items() if name.startswith(start)}
     if {name: each.shape for name, each in weights.items()} != {name: each.shape for name, each in parameters.items()}:
         raise ModelError("the checkpoint does not fit its config.")
@@ -130,14 +119,12 @@ def _network_of(config: Config, state: State) -> Network:
 
 
 def history_lines(history: Sequence[Epoch]) -> bytes:
-    """A line of JSON for each epoch."""
-    return "".join(history_line(epoch) for epoch in history).encode()
-
-
-def history_line(epoch: Epoch) -> str:
-    """An epoch as a line of JSON, with null for NaN."""
-    facts = {"epoch" if name == "number" else name: value for name, value in dataclasses.asdict(epoch).items()}
-    return json.dumps({name: None if value != value else value for name, value in facts.items()}) + "\n"
+    """A line of JSON for each epoch, with null for NaN."""
+    lines = []
+    for epoch in history:
+        facts = {"epoch" if name == "number" else name: value for name, value in dataclasses.asdict(epoch).items()}
+        lines.append(json.dumps({name: None if value != value else value for name, value in facts.items()}) + "\n")
+    return "".join(lines).encode()
 
 
 def _read_history(file: Path) -> list[Epoch]:

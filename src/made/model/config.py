@@ -82,9 +82,7 @@ class Config:
             len(self.columns),
             tuple(parameters["hidden_sizes"]),
             masks=None if masks == "unlimited" else masks,
-            ordering=parameters["ordering"],
-            resample=parameters["resample"],
-            residual=parameters["residual"],
+            **{name: parameters[name] for name in ("ordering", "resample", "residual")},
             whole_rows=parameters["evaluation_masks"] if parameters["whole_rows"] else 0,
             incomplete_rows=parameters["incomplete_rows"] > 0,
             seed=self.seed,
@@ -95,16 +93,9 @@ class Config:
         parameters, family = self.parameters, self.connectivities
         if family.digest() != self.digest:
             raise ModelError("the connectivities of this model cannot be reproduced by this version of made.")
-        network = Network(
-            self.schema.coded(signed=parameters["signed"]),
-            family,
-            activation=parameters["activation"],
-            direct=parameters["direct"],
-            conditioning=parameters["conditioning"],
-            dropout=parameters["dropout"],
-            input_dropout=parameters["input_dropout"],
-            initialization=parameters["initialization"],
-        )
+        names = ("activation", "direct", "conditioning", "dropout", "input_dropout", "initialization")
+        options = {name: parameters[name] for name in names}
+        network = Network(self.schema.coded(signed=parameters["signed"]), family, **options)
         return network.to(getattr(torch, parameters["dtype"]))
 
     def ensemble(self, network: Network) -> Ensemble:
@@ -117,13 +108,8 @@ class Config:
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight, without allocating any."""
-        parameters = self.parameters
-        return weight_shapes(
-            self.schema.columns,
-            parameters["hidden_sizes"],
-            direct=parameters["direct"],
-            conditioning=parameters["conditioning"],
-        )
+        options = {name: self.parameters[name] for name in ("direct", "conditioning")}
+        return weight_shapes(self.schema.columns, self.parameters["hidden_sizes"], **options)
 
     def with_scores(self, trainer: Trainer, nll: float | None) -> Config:
         """The config of the model that training ended with."""

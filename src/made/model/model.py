@@ -23,18 +23,15 @@ from made.hints import argument
 from made.model.card import card
 from made.model.checkpoint import checkpoint_content, history_lines, read_folder
 from made.model.config import Config
-from made.model.denoising import put_back
 from made.model.folder import Content, replace_folder
 from made.model.tensors import tensors_file
 from made.network.masked import Network
-from made.queries.batches import blocks, counted_from
-from made.queries.conditional import Forecast, forecast, predictions
+from made.queries.conditional import Forecast, forecast
+from made.queries.conditional import quantiles as quantiles_of
 from made.queries.denoising import denoise
 from made.queries.ensemble import Ensemble
-from made.queries.evidence import Evidence
-from made.queries.imputation import draw, fill, uncertainty
-from made.queries.likelihood import log_prob
-from made.queries.surprise import surprise
+from made.queries.imputation import draw, fill
+from made.queries.likelihood import score, surprise
 from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.state import Epoch, State
@@ -184,11 +181,7 @@ class Model:
         codes = self.codes(X)
         named = [given] if isinstance(given, (str, numbers.Integral)) else given
         flags = None if given is None else np.isin(np.arange(codes.shape[1]), [self.position(c) for c in named])
-        evidence, answers = Evidence.of(self.network, codes, flags), []
-        for block in blocks(len(codes)):
-            with counted_from(block.start):
-                answers.append(log_prob(self.ensemble, evidence[block]))
-        return torch.cat(answers).cpu().numpy()
+        return score(self.ensemble, codes, flags)
 
     def sample(
         self,
@@ -232,25 +225,21 @@ class Model:
         table = self.table(X)
         codes = self.codes(table)
         generator = self.generator(random_state) if strategy == "sample" else None
-        several = fill(self.ensemble, codes, strategy, draws=n_draws, generator=generator)
+        shown = codes.shape[1] - table.extra if return_uncertainty else 0
+        several, how = fill(self.ensemble, codes, strategy, draws=n_draws, generator=generator, uncertain=shown)
         filled: Any = [self.schema.fill(table, each) for each in several]
         if n_draws == 1:
             filled = filled[0]
         elif isinstance(filled[0], (np.ndarray, torch.Tensor)):
             filled = np.stack(filled) if isinstance(filled[0], np.ndarray) else torch.stack(filled)
-        if not return_uncertainty:
-            return filled
-        shown = slice(codes.shape[1] - table.extra)
-        return filled, uncertainty(self.ensemble, codes, (several if n_draws > 1 else several[0])[..., shown])
+        return (filled, how) if return_uncertainty else filled
 
     def predict_proba(self, X: Any, target: Any = None) -> NDArray[np.floating[Any]]:
         """See :meth:`made.MADE.predict_proba`."""
         d = self.target(target)
-        codes, count = self.codes(X, d), len(self.classes(d))
-        answer = np.empty((len(codes), count), dtype=self.config.parameters["dtype"])
-        for which, each in predictions(self.ensemble, codes, d):
-            answer[which.cpu().numpy()] = each.probabilities(count).cpu().numpy()
-        return answer
+        codes, dtype = self.codes(X, d), self.config.parameters["dtype"]
+        self.classes(d)  # refuses a column of numbers
+        return forecast(self.ensemble, codes, d).probabilities.astype(dtype)
 
     def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
         """The distribution of a column in each row, given what is observed of the others."""
@@ -277,10 +266,7 @@ class Model:
             raise QuestionError(f"column {field.name!r} has no order, and so no quantiles: ask for predict_proba.")
         codes = self.codes(X, d)
         if not field.listed:
-            answer = np.empty((len(codes), len(quantiles)))
-            for which, each in predictions(self.ensemble, codes, d):
-                answer[which.cpu().numpy()] = each.quantiles(quantiles).t().cpu().numpy()
-            return answer
+            return quantiles_of(self.ensemble, codes, d, quantiles)
         below = forecast(self.ensemble, codes, d).probabilities.cumsum(axis=1)[:, :-1]
         places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
         return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
@@ -323,17 +309,18 @@ class Model:
             raise QuestionError(f"'error' should be a probability, at least 0 and below 1, not {wrong:g}.")
         generator, expected = self.generator(random_state), strategy == "mean"
         clean = denoise(self.ensemble, self.codes(table), errors, expected=expected, generator=generator)
-        rows = put_back(self.schema, table, clean)
+        columns = list(table.columns)
+        places = self.schema.positions(table)
+        for d in np.flatnonzero(clean.changed.any(axis=0)).tolist():
+            column = columns[places[d]] = columns[places[d]].copy()
+            column[clean.changed[:, d]] = None if column.dtype == object else np.nan
+        rows = self.schema.fill(replace(table, columns=columns), clean.codes)
         return (rows, clean) if return_uncertainty else rows
 
     def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
         """See :meth:`made.MADE.probability`."""
         return probability(
-            self.ensemble,
-            self.schema.fields,
-            condition,
-            samples=samples,
-            generator=self.generator(random_state),
+            self.ensemble, self.schema.fields, condition, samples=samples, generator=self.generator(random_state)
         )
 
     def surprise(self, X: Any) -> Any:

@@ -2,19 +2,29 @@
 
 The last bit of what a pass adds up depends on the rows that share it. Blocks are counted from the first row of the
 table, so that a table that comes as a stream gets the same answers, to the bit, as one that comes whole. A query about
-a table cuts it once, at the top; within a block, a pass takes a smaller batch of rows to bound its memory.
+a table is cut once, by :func:`in_blocks`; within a block, a pass takes a smaller batch of rows to bound its memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from made.errors import MadeError
 
-__all__ = ["ROWS_AT_A_TIME", "blocks", "counted_from"]
+__all__ = ["ROWS_AT_A_TIME", "blocks", "counted_from", "in_blocks"]
 
 ROWS_AT_A_TIME = 10_000
+
+E = TypeVar("E")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def blocks(rows: int, size: int | None = None) -> Iterator[slice]:
@@ -36,3 +46,32 @@ def counted_from(first: int) -> Iterator[None]:
         yield
     except MadeError as error:
         raise error.after(first) from None
+
+
+def in_blocks(
+    query: Callable[Concatenate[E, NDArray[np.float64], P], T],
+) -> Callable[Concatenate[E, NDArray[np.float64], P], T]:
+    """A query about an ensemble and coded rows, asked block by block. Rows are the last axis but one of every matrix
+    in its answer, and the only axis of a vector."""
+
+    @wraps(query)
+    def asked(ensemble: E, codes: NDArray[np.float64], /, *args: P.args, **options: P.kwargs) -> T:
+        answers = []
+        for block in list(blocks(len(codes))) or [slice(0)]:
+            with counted_from(block.start or 0):
+                answers.append(query(ensemble, codes[block], *args, **options))
+        return answers[0] if len(answers) == 1 else cast(T, _joined(answers))
+
+    return asked
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Arrays, or tuples or dataclasses of arrays, of consecutive rows, as one; of anything else, the first."""
+    first: Any = parts[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(parts, axis=max(first.ndim - 2, 0))
+    if isinstance(first, tuple):
+        return tuple(map(_joined, zip(*parts, strict=True)))
+    if is_dataclass(first) and not isinstance(first, type):
+        return type(first)(**{name: _joined([vars(part)[name] for part in parts]) for name in vars(first)})
+    return first

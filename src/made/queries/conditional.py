@@ -18,22 +18,13 @@ from made.columns.base import Column, Summary
 from made.columns.group import Rows
 from made.network.layout import Layout
 from made.network.masked import Network
-from made.queries.batches import blocks
+from made.queries.batches import in_blocks
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.incremental import IncrementalPass, rows_at_a_time
 from made.queries.likelihood import log_prob, outputs, require_prefixes
 
-__all__ = [
-    "Forecast",
-    "Prediction",
-    "Summary",
-    "apart_if_unknown",
-    "column_units",
-    "forecast",
-    "predict",
-    "predictions",
-]
+__all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "predict", "predictions", "quantiles"]
 
 MOST_UNITS = 2**18  # output units, in probabilities of several values at a time
 
@@ -195,15 +186,10 @@ def _masks_agree(ensemble: Ensemble, some_given: bool) -> bool:
 
 
 def predictions(ensemble: Ensemble, rows: Rows | Evidence, column: int) -> Iterator[tuple[Tensor, Prediction]]:
-    """The distribution of one column, block by block, and the numbers of the rows that it is for; each row once."""
-    evidence = Evidence.of(ensemble.network, rows)
-    for block in blocks(len(evidence)):
-        for which, prediction in apart_if_unknown(ensemble, evidence[block], column):
-            yield which + block.start, prediction
+    """The distribution of one column, and the numbers of the rows that it is for; each row once.
 
-
-def apart_if_unknown(ensemble: Ensemble, rows: Rows | Evidence, column: int) -> Iterator[tuple[Tensor, Prediction]]:
-    """The same of one block: first of rows of which something is known, for which one mask may be enough."""
+    First come rows of which something is known, for which one mask may be enough.
+    """
     evidence = Evidence.of(ensemble.network, rows)
     known = evidence.is_observed.sum(dim=1) - evidence.is_observed[:, column].long() > 0
     for which in (known.nonzero().squeeze(1), (~known).nonzero().squeeze(1)):
@@ -229,6 +215,18 @@ class Forecast:
     log_prob: NDArray[np.float64]
 
 
+@in_blocks
+def quantiles(
+    ensemble: Ensemble, codes: NDArray[np.float64], column: int, levels: Sequence[float]
+) -> NDArray[np.float64]:
+    """The quantiles of one column of numbers, as in :func:`forecast`. Shape: (rows, levels)."""
+    answer = np.empty((len(codes), len(levels)))
+    for which, prediction in predictions(ensemble, codes, column):
+        answer[which.cpu().numpy()] = prediction.quantiles(levels).t().cpu().numpy()
+    return answer
+
+
+@in_blocks
 def forecast(
     ensemble: Ensemble, codes: NDArray[np.float64], column: int, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
 ) -> Forecast:

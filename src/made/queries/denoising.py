@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -32,8 +32,8 @@ from torch import Tensor
 
 from made.errors import QuestionError
 from made.hints import hint
-from made.queries.batches import blocks
-from made.queries.conditional import Prediction, apart_if_unknown
+from made.queries.batches import in_blocks
+from made.queries.conditional import Prediction, predictions
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
@@ -83,6 +83,8 @@ class Denoised:
     method: str
 
 
+@in_blocks
+@torch.no_grad()
 def denoise(
     ensemble: Ensemble,
     codes: NDArray[np.float64],
@@ -117,25 +119,10 @@ def denoise(
             "denoising rows of many columns, or of numbers, needs a model that answers any question: train one with "
             f"unlimited masks and resampled orderings ({hint(masks='unlimited', resample='both')})."
         )
-    parts = []
-    with torch.no_grad():
-        states = _States.of(ensemble, counts) if few else None
-        for block in blocks(len(codes)):
-            noisy = _Noisy.of(ensemble, codes[block], error, counts)
-            if states is not None:
-                parts.append(_enumerate(states, noisy, expected))
-            elif expected:
-                parts.append(_sample(noisy, gibbs or Gibbs(), generator))
-            else:
-                parts.append(_ascend(noisy))
-    return Denoised(
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.wrong for part in parts]),
-        np.concatenate([part.error for part in parts]),
-        np.concatenate([part.value_error for part in parts]),
-        np.concatenate([part.changed for part in parts]),
-        parts[0].method,
-    )
+    noisy = _Noisy.of(ensemble, codes, error, counts)
+    if few:
+        return _enumerate(noisy, expected)
+    return _sample(noisy, gibbs or Gibbs(), generator) if expected else _ascend(noisy)
 
 
 @dataclass(frozen=True)
@@ -159,24 +146,36 @@ class _Noisy:
     def of(
         cls, ensemble: Ensemble, codes: NDArray[np.float64], error: NDArray[np.float64], counts: Sequence[int]
     ) -> _Noisy:
-        network = ensemble.network
-        sizes_of = np.array(counts)
-        foreign = (sizes_of > 0) & ~((codes >= 0) & (codes < sizes_of) & (codes == np.floor(codes)))
+        sizes = np.array(counts)
+        foreign = (sizes > 0) & ~((codes >= 0) & (codes < sizes) & (codes == np.floor(codes)))
         codes = np.where(foreign, np.nan, codes)
-        evidence = Evidence.of(network, codes)
-        values, observed = evidence.values, ~torch.from_numpy(np.isnan(codes)).to(evidence.values.device)
-        # A column of one value cannot be wrong.
-        chance = torch.from_numpy(np.where(np.array(counts) == 1, 0.0, error)).to(values)
+        evidence = Evidence.of(ensemble.network, codes)
+        values, observed = evidence.values, evidence.is_observed
+        chance = torch.from_numpy(np.where(sizes == 1, 0.0, error)).to(values)  # a column of one value cannot be wrong
         unlike = torch.zeros_like(values)
         nothing = Evidence(torch.zeros_like(values[:1]), torch.zeros_like(observed[:1]))
         for d, size in enumerate(counts):
             if size:
                 unlike[:, d] = -math.log(max(size - 1, 1))
             else:
-                ((_, marginal),) = apart_if_unknown(ensemble, nothing, d)
+                ((_, marginal),) = predictions(ensemble, nothing, d)
                 unlike[:, d] = marginal[torch.zeros_like(values[:, d], dtype=torch.long)].log_prob(values[:, d])
-        logs = [each.log().clamp(min=NEVER) for each in (1 - chance, chance)]
-        return cls(ensemble, codes, values, observed, unlike, logs[0], logs[1], counts)
+        right, wrong = (each.log().clamp(min=NEVER) for each in (1 - chance, chance))
+        return cls(ensemble, codes, values, observed, unlike, right, wrong, counts)
+
+    def __getitem__(self, rows: Tensor) -> _Noisy:
+        parts = self.values[rows], self.observed[rows], self.unlike[rows]
+        return replace(self, codes=self.codes[rows.cpu().numpy()], values=parts[0], observed=parts[1], unlike=parts[2])
+
+    @property
+    def numbers(self) -> Tensor:
+        """Flags of the columns of numbers, (columns)."""
+        return torch.tensor([size == 0 for size in self.counts], device=self.values.device)
+
+    @property
+    def given_codes(self) -> Tensor:
+        """The noisy rows as the table has them, 0 for missing values, (rows, columns)."""
+        return torch.from_numpy(np.where(np.isnan(self.codes), 0, self.codes)).to(self.values.device)
 
     def channel(self, d: int, rows: Tensor) -> Tensor:
         """log q(y_d | v) for each value v of the column; 0 for a missing value. Shape: (rows, values)."""
@@ -193,44 +192,29 @@ class _Noisy:
         return Denoised(shown[0], shown[1], shown[2], shown[3], changed, method)
 
 
-# Enumeration of all possible rows.
-
-
-@dataclass(frozen=True)
-class _States:
-    """Every possible row: values, (states, columns); the same one-hot, (states, values); and log p, (states)."""
-
-    values: Tensor
-    indicators: Tensor
-    log_prob: Tensor
-
-    @classmethod
-    def of(cls, ensemble: Ensemble, counts: Sequence[int]) -> _States:
-        network = ensemble.network
-        values = torch.cartesian_prod(*(torch.arange(size) for size in counts)).reshape(-1, len(counts)).to(network.c)
-        log_p = log_prob(ensemble, values).double()
-        parts = [values[:, d, None] == torch.arange(size, device=values.device) for d, size in enumerate(counts)]
-        return cls(values, torch.cat(parts, dim=1).double(), log_p)
-
-
-def _enumerate(states: _States, noisy: _Noisy, expected: bool) -> Denoised:
-    columns = noisy.values.shape[1]
-    clean, wrong = torch.zeros_like(noisy.values), torch.zeros_like(noisy.values, dtype=torch.float64)
+def _enumerate(noisy: _Noisy, expected: bool) -> Denoised:
+    """By all possible rows: values (states, columns), the same one-hot (states, values), and log p (states)."""
+    counts, like = noisy.counts, noisy.values
+    states = torch.cartesian_prod(*(torch.arange(size) for size in counts)).reshape(-1, len(counts)).to(like)
+    log_p = log_prob(noisy.ensemble, states).double()
+    flags = [states[:, d, None] == torch.arange(size, device=like.device) for d, size in enumerate(counts)]
+    indicators = torch.cat(flags, dim=1).double()
+    clean, wrong = torch.zeros_like(like), torch.zeros_like(like, dtype=torch.float64)
     patterns, pattern = noisy.observed.unique(dim=0, return_inverse=True)
     for index, seen in enumerate(patterns):
         if not seen.any():
             continue  # nothing is observed, and missing values stay missing
         # States that agree in the observed columns are one outcome: their probabilities add up.
-        _, same = states.values[:, seen].unique(dim=0, return_inverse=True)
+        _, same = states[:, seen].unique(dim=0, return_inverse=True)
         first = torch.full((int(same.max()) + 1,), len(same), device=same.device)
         first = first.scatter_reduce(0, same, torch.arange(len(same), device=same.device), "amin")
-        for part in (pattern == index).nonzero().squeeze(1).split(max(1, (1 << 22) // len(states.values))):
-            channel = torch.cat([noisy.channel(d, part) for d in range(columns)], dim=1).double()
-            posterior = (states.log_prob + channel @ states.indicators.t()).softmax(dim=1)  # (rows, states)
-            marginals = (posterior @ states.indicators).split(list(noisy.counts), dim=1)
+        for part in (pattern == index).nonzero().squeeze(1).split(max(1, (1 << 22) // len(states))):
+            channel = torch.cat([noisy.channel(d, part) for d in range(len(counts))], dim=1).double()
+            posterior = (log_p + channel @ indicators.t()).softmax(dim=1)  # (rows, states)
+            marginals = (posterior @ indicators).split(list(counts), dim=1)
             if not expected:
                 together = torch.zeros(len(part), len(first), dtype=torch.float64, device=same.device)
-                clean[part] = states.values[first[together.index_add_(1, same, posterior).argmax(dim=1)]]
+                clean[part] = states[first[together.index_add_(1, same, posterior).argmax(dim=1)]]
             for d, marginal in enumerate(marginals):
                 kept = marginal.gather(1, noisy.values[part, d].long().unsqueeze(1)).squeeze(1)
                 wrong[part, d] = (1 - kept).clamp(0, 1)
@@ -240,14 +224,11 @@ def _enumerate(states: _States, noisy: _Noisy, expected: bool) -> Denoised:
     return noisy.result(clean, wrong, torch.zeros_like(wrong), nan, "exact")
 
 
-# Entry by entry, by the conditionals of an any-order model.
-
-
 def _entries(noisy: _Noisy, values: Tensor, seen: Tensor, d: int) -> Iterator[tuple[Tensor, Prediction]]:
     """The distribution of column d given what is seen of the others, in the rows that observe it."""
     rows = noisy.observed[:, d].nonzero().squeeze(1)
     if len(rows):
-        for which, prediction in apart_if_unknown(noisy.ensemble, Evidence(values[rows], seen[rows]), d):
+        for which, prediction in predictions(noisy.ensemble, Evidence(values[rows], seen[rows]), d):
             yield rows[which], prediction
 
 
@@ -265,13 +246,13 @@ def _number_scores(noisy: _Noisy, rows: Tensor, d: int, prediction: Prediction) 
 def _ascend(noisy: _Noisy) -> Denoised:
     values, seen = noisy.values.clone(), noisy.observed.clone()
     gains, best, chance = torch.zeros_like(values), values.clone(), torch.zeros_like(values)
-    numbers = torch.tensor([size == 0 for size in noisy.counts], device=values.device)
+    numbers = noisy.numbers
     refused = torch.zeros_like(seen)
     stale = torch.arange(len(values), device=values.device)
     objective = _objective(noisy, values, seen)
     while True:
         if len(stale):
-            gains[stale], best[stale], chance[stale] = _gains(_select(noisy, stale), values[stale], seen[stale])
+            gains[stale], best[stale], chance[stale] = _gains(noisy[stale], values[stale], seen[stale])
             refused[stale] = False
         gain, column = gains.masked_fill(refused, 0).max(dim=1)
         rows = (gain > 1e-6).nonzero().squeeze(1)
@@ -283,25 +264,19 @@ def _ascend(noisy: _Noisy) -> Denoised:
         new_seen[one, column] ^= numbers[column]
         # The conditionals of an any-order model need not agree with its joint probability. The latter decides: it grows
         # with each step by more than rounding, so that the ascent ends.
-        new_objective = _objective(_select(noisy, rows), new_values, new_seen)
+        new_objective = _objective(noisy[rows], new_values, new_seen)
         better = new_objective > objective[rows] + 1e-4
         refused[rows[~better], column[~better]] = True
         stale = rows[better]
         values[stale], seen[stale], objective[stale] = new_values[better], new_seen[better], new_objective[better]
     gone = noisy.observed & ~seen
-    codes = _codes(noisy, values)
+    codes = torch.where(numbers, noisy.given_codes, values.double())
     for d in gone.any(dim=0).nonzero().squeeze(1).tolist():
         lack = gone[:, d].nonzero().squeeze(1)
-        for which, prediction in apart_if_unknown(noisy.ensemble, Evidence(values[lack], seen[lack]), d):
+        for which, prediction in predictions(noisy.ensemble, Evidence(values[lack], seen[lack]), d):
             codes[lack[which], d] = prediction.kind.outer(prediction.mode()).to(codes)
     nan = torch.full_like(chance, torch.nan)
     return noisy.result(codes, chance, nan, nan, "local optimum")
-
-
-def _select(noisy: _Noisy, rows: Tensor) -> _Noisy:
-    codes = noisy.codes[rows.cpu().numpy()]
-    parts = (noisy.values[rows], noisy.observed[rows], noisy.unlike[rows])
-    return _Noisy(noisy.ensemble, codes, *parts, noisy.right, noisy.wrong, noisy.counts)
 
 
 def _gains(noisy: _Noisy, values: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -328,9 +303,8 @@ def _gains(noisy: _Noisy, values: Tensor, seen: Tensor) -> tuple[Tensor, Tensor,
 
 def _objective(noisy: _Noisy, values: Tensor, seen: Tensor) -> Tensor:
     """log p(x) + log q(y | x), with wrong numbers integrated out. Shape: (rows)."""
-    ensemble, everything = noisy.ensemble, torch.arange(len(values), device=values.device)
-    evidence = Evidence(values.masked_fill(~seen, 0), None if seen.all() else seen)
-    total = log_prob(ensemble, evidence)
+    everything = torch.arange(len(values), device=values.device)
+    total = log_prob(noisy.ensemble, Evidence(values.masked_fill(~seen, 0), None if seen.all() else seen))
     for d, size in enumerate(noisy.counts):
         if size:
             said = noisy.channel(d, everything).gather(1, values[:, d].long().unsqueeze(1)).squeeze(1)
@@ -341,20 +315,11 @@ def _objective(noisy: _Noisy, values: Tensor, seen: Tensor) -> Tensor:
     return total
 
 
-def _codes(noisy: _Noisy, values: Tensor) -> Tensor:
-    """Values as the table has them; numbers are those of the noisy rows."""
-    codes = torch.from_numpy(np.where(np.isnan(noisy.codes), 0, noisy.codes)).to(values.device)
-    for d, size in enumerate(noisy.counts):
-        if size:
-            codes[:, d] = values[:, d].to(codes.dtype)
-    return codes
-
-
 def _sample(noisy: _Noisy, gibbs: Gibbs, generator: torch.Generator | None) -> Denoised:
     rows, columns = noisy.values.shape
     chains, kept_sweeps = gibbs.chains, gibbs.sweeps - gibbs.burn_in
     index = torch.arange(rows, device=noisy.values.device).repeat(chains)  # chain by chain
-    many = _select(noisy, index)
+    many = noisy[index]
     values = many.values.clone()
     wrong = torch.zeros_like(values, dtype=torch.float64)
     instead = torch.zeros_like(wrong)  # of a number: the expected replacement, times the probability of one
@@ -381,9 +346,8 @@ def _sample(noisy: _Noisy, gibbs: Gibbs, generator: torch.Generator | None) -> D
                     wrong[some, d] += chance
                     instead[some, d] += chance.double() * prediction.kind.outer(prediction.mean()).double()
     wrong, instead = (each.div_(kept_sweeps).unflatten(0, (chains, rows)) for each in (wrong, instead))
-    was = torch.from_numpy(np.where(np.isnan(noisy.codes), 0, noisy.codes)).to(values.device)
+    was, numbers = noisy.given_codes, noisy.numbers
     means = instead + (1 - wrong) * was
-    numbers = torch.tensor([size == 0 for size in noisy.counts], device=values.device)
     codes = torch.where(numbers, means.mean(dim=0), was)
     for d, size in enumerate(noisy.counts):
         if size:

@@ -1,7 +1,4 @@
-"""Missing values of coded rows, filled with draws, modes or means; and the uncertainty of each filled entry.
-
-Random numbers are taken block by block (see :mod:`made.queries.batches`).
-"""
+"""Missing values of coded rows, filled with draws, modes or means; and the uncertainty of each filled entry."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from made.queries.batches import blocks
-from made.queries.conditional import Prediction, apart_if_unknown
+from made.queries.batches import in_blocks
+from made.queries.conditional import Prediction, predictions
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.random import uniform
 from made.queries.sampling import check_temperature, sample
 
-__all__ = ["Uncertainty", "draw", "fill", "uncertainty"]
+__all__ = ["Uncertainty", "draw", "fill"]
 
 INTERVAL = (0.05, 0.95)
 
@@ -45,17 +42,14 @@ class Uncertainty:
     high: NDArray[np.float64]
 
 
+@in_blocks
 def draw(
-    ensemble: Ensemble,
-    known: NDArray[np.float64],
-    generator: torch.Generator,
-    temperature: float = 1.0,
+    ensemble: Ensemble, known: NDArray[np.float64], generator: torch.Generator, temperature: float = 1.0
 ) -> NDArray[np.float64]:
     """Rows with every NaN replaced by a draw. Shapes: (rows, columns) to (rows, columns)."""
     check_temperature(temperature)  # also where there is nothing to draw
     drawn = known.copy()
-    for block in blocks(len(known)):
-        _draw_missing(ensemble, drawn[block], generator, temperature)
+    _draw_missing(ensemble, drawn, generator, temperature)
     return drawn
 
 
@@ -93,11 +87,12 @@ def _draw_single(
     for column in np.unique(lacking).tolist():
         places = np.flatnonzero(lacking == column)
         index = torch.from_numpy(places).to(like.device)
-        for part, prediction in apart_if_unknown(ensemble, rows[which[places]], column):
+        for part, prediction in predictions(ensemble, rows[which[places]], column):
             values = prediction.draw(noise[:, index[part]])
             rows[which[places[part.cpu().numpy()]], column] = prediction.kind.outer(values).cpu().numpy()
 
 
+@in_blocks
 def fill(
     ensemble: Ensemble,
     codes: NDArray[np.float64],
@@ -105,50 +100,42 @@ def fill(
     *,
     draws: int = 1,
     generator: torch.Generator | None = None,
-) -> NDArray[np.float64]:
-    """The codes with missing values filled, ``draws`` times. Shapes: (rows, columns) to (draws, rows, columns)."""
+    uncertain: int = 0,
+) -> tuple[NDArray[np.float64], Uncertainty | None]:
+    """The codes with missing values filled, ``draws`` times, (draws, rows, columns); and the uncertainty of the first
+    ``uncertain`` columns, if there are any."""
     filled, missing = np.repeat(codes[None], draws, axis=0), np.isnan(codes)
     if strategy == "sample":
         assert generator is not None
-        for block in blocks(len(codes)):
-            rows = block.start + np.flatnonzero(missing[block].any(axis=1))
-            # All draws of a row together: a pass for many rows takes hardly longer than one for few.
-            drawn = codes[rows].repeat(draws, axis=0)
-            _draw_missing(ensemble, drawn, generator, shared_ordering=True)
-            filled[:, rows] = drawn.reshape(len(rows), draws, codes.shape[1]).swapaxes(0, 1)
-        return filled
-    for places, d, prediction in _missing(ensemble, codes):
-        values = prediction.mode() if strategy == "mode" else prediction.mean()
-        filled[:, places, d] = prediction.kind.outer(values).cpu().numpy()
-    return filled
+        rows = np.flatnonzero(missing.any(axis=1))
+        # All draws of a row together: a pass for many rows takes hardly longer than one for few.
+        drawn = codes[rows].repeat(draws, axis=0)
+        _draw_missing(ensemble, drawn, generator, shared_ordering=True)
+        filled[:, rows] = drawn.reshape(len(rows), draws, codes.shape[1]).swapaxes(0, 1)
+    else:
+        for places, d, prediction in _missing(ensemble, codes, codes.shape[1]):
+            values = prediction.mode() if strategy == "mode" else prediction.mean()
+            filled[:, places, d] = prediction.kind.outer(values).cpu().numpy()
+    return filled, _uncertainty(ensemble, codes, filled[..., :uncertain]) if uncertain else None
 
 
-def _missing(ensemble: Ensemble, codes: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.intp], int, Prediction]]:
-    """For each column, the rows that lack it, and its distribution in them."""
-    for block in blocks(len(codes)):
-        missing = np.isnan(codes[block])
-        evidence = Evidence.of(ensemble.network, codes[block])
-        for d in np.flatnonzero(missing.any(axis=0)).tolist():
-            rows = torch.from_numpy(np.flatnonzero(missing[:, d])).to(evidence.values.device)
-            for which, prediction in apart_if_unknown(ensemble, evidence[rows], d):
-                yield block.start + rows[which].cpu().numpy(), d, prediction
+def _missing(
+    ensemble: Ensemble, codes: NDArray[np.float64], width: int
+) -> Iterator[tuple[NDArray[np.intp], int, Prediction]]:
+    """For each of the first columns, the rows that lack it, and its distribution in them."""
+    missing, evidence = np.isnan(codes), Evidence.of(ensemble.network, codes)
+    for d in np.flatnonzero(missing[:, :width].any(axis=0)).tolist():
+        rows = torch.from_numpy(np.flatnonzero(missing[:, d])).to(evidence.values.device)
+        for which, prediction in predictions(ensemble, evidence[rows], d):
+            yield rows[which].cpu().numpy(), d, prediction
 
 
-def uncertainty(ensemble: Ensemble, codes: NDArray[np.float64], filled: NDArray[np.float64]) -> Uncertainty:
-    """The uncertainty of filled entries.
-
-    Arguments:
-        ensemble: the network and its masks.
-        codes: the rows, NaN for a missing value, (rows, columns).
-        filled: the same, filled, (rows, columns) or (draws, rows, columns). It may have fewer columns: the first ones.
-    """
-    width = filled.shape[-1]
-    counts, several = ensemble.cardinalities, filled.reshape(-1, len(codes), width)
+def _uncertainty(ensemble: Ensemble, codes: NDArray[np.float64], filled: NDArray[np.float64]) -> Uncertainty:
+    """The uncertainty of the filled entries of rows, (draws, rows, columns), of the first columns."""
+    counts, width = ensemble.cardinalities, filled.shape[-1]
     entropy, deviation, low, high = (np.full((len(codes), width), np.nan) for _ in range(4))
-    probability = np.full(several.shape, np.nan)
-    for places, d, prediction in _missing(ensemble, codes):
-        if d >= width:
-            continue
+    probability = np.full(filled.shape, np.nan)
+    for places, d, prediction in _missing(ensemble, codes, width):
         if not counts[d]:
             summary = prediction.summary(INTERVAL)
             deviation[places, d] = summary.standard_deviation.cpu().numpy()
@@ -156,6 +143,6 @@ def uncertainty(ensemble: Ensemble, codes: NDArray[np.float64], filled: NDArray[
             continue
         chances = prediction.probabilities(counts[d]).double()
         entropy[places, d] = torch.special.entr(chances).sum(dim=1).cpu().numpy()
-        values = several[:, places, d].astype(np.intp)
+        values = filled[:, places, d].astype(np.intp)
         probability[:, places, d] = np.take_along_axis(chances.t().cpu().numpy(), values, axis=0)
-    return Uncertainty(probability.reshape(filled.shape), entropy, deviation, low, high)
+    return Uncertainty(probability if len(filled) > 1 else probability[0], entropy, deviation, low, high)

@@ -109,11 +109,7 @@ def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Itera
 
 @torch.no_grad()
 def complete(
-    network: Network,
-    rows: Tensor,
-    positions: Tensor,
-    uniform: Tensor | None,
-    temperature: float = 1.0,
+    network: Network, rows: Tensor, positions: Tensor, uniform: Tensor | None, temperature: float = 1.0
 ) -> Tensor:
     """Fill the NaN of each row with draws, or, without random numbers, with the most likely values.
 

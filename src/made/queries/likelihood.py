@@ -1,4 +1,4 @@
-r"""log p(x) under one connectivity and under an ensemble; of part of a row; of one part given another.
+r"""log p(x) under one connectivity and under an ensemble; of part of a row, given another part; of each entry.
 
 :func:`log_conditionals` gives every factor :math:`\log p(x_d \mid x_{<d})` of the paper's equation 4 in one pass under
 one connectivity, and :func:`log_likelihood` their sum (equation 5), which training maximises; both are differentiable.
@@ -18,9 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from made.columns.group import Rows
@@ -29,6 +31,7 @@ from made.hints import hint
 from made.network.connectivity import Connectivity
 from made.network.layout import Layout
 from made.network.masked import Network
+from made.queries.batches import in_blocks
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence, Given
 from made.queries.incremental import factors
@@ -36,6 +39,7 @@ from made.queries.random import double
 from made.queries.schedule import Pass, RowGroup
 
 __all__ = ["log_conditionals", "log_likelihood", "log_prob", "mean_and_interval", "outputs", "require_prefixes"]
+__all__ += ["score", "surprise"]
 
 PREPARED = 4096  # rows whose input units and targets are computed for all masks at once
 
@@ -308,3 +312,33 @@ def _log_means(
         for total, likelihood in zip(totals, sums, strict=True):
             torch.logaddexp(total, likelihood, out=total)
     return [total - math.log(count) for total in totals]
+
+
+@in_blocks
+def score(ensemble: Ensemble, codes: NDArray[np.float64], given: Given | None = None) -> NDArray[np.floating[Any]]:
+    """:func:`log_prob` of coded rows, as an array. Shapes: (rows, columns) to (rows)."""
+    answer: NDArray[np.floating[Any]] = log_prob(ensemble, codes, given=given).cpu().numpy()
+    return answer
+
+
+@in_blocks
+@torch.no_grad()
+def surprise(ensemble: Ensemble, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""The surprise of each entry, :math:`-\log p(x_d \mid x_{<d})`, the mean over masks; NaN for a missing value.
+
+    Shapes: (rows, columns) to (rows, columns). The sum over a row is the mean over masks of its NLL, an upper bound of
+    the NLL of the ensemble.
+
+    Example:
+        >>> from made import Connectivities, Ensemble, Network
+        >>> ensemble = Ensemble(Network(2, Connectivities(2, (4,), masks=None), initialization="zero-output"))
+        >>> surprise(ensemble, np.array([[1, np.nan]])).round(3)
+        array([[0.693,   nan]])
+    """
+    network, total, evidence = ensemble.network, np.zeros(codes.shape), Evidence.of(ensemble.network, codes)
+    for group in ensemble.schedule.groups(evidence):
+        part, index, masks = evidence[group.rows], group.rows.cpu().numpy(), group.distinct_masks
+        for connectivity, columns in (each for number in masks for each in group.passes(number)):
+            factors = log_conditionals(network, part, connectivity).cpu().numpy() / len(masks)
+            total[index] -= factors if columns is None else np.where(columns, factors, 0)
+    return np.where(np.isnan(codes), np.nan, total)
