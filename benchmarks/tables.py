@@ -2,6 +2,7 @@
 
 Commands:
     measure: fit `MADE` on one table (default parameters, or those of `--set`), measure what `--what` says, print it.
+    compare: print the results of several runs of `measure --out` side by side.
     specialists: fit the specialists of tables that are not on disk yet (`benchmarks/specialists.py`).
     binary: fit `MADE` on binary sets, and print its NLL beside those of other models (`benchmarks/binary.py`).
     Without a command: measure everything that `results/tables.json` does not have of this version of the source, and
@@ -31,6 +32,7 @@ from benchmarks.measures import WHAT, lines, measure
 from benchmarks.specialists import Specialists, cache_folder
 from benchmarks.tables_data import LABELS, SYNTHESIS, Split, read
 from benchmarks.tables_page import PAGE, RESULTS, page
+from benchmarks.tables_targets import Results
 from made import MADE
 from made.io.atomic import atomic
 from made.paper.provenance import machine_info, source_commit
@@ -167,6 +169,39 @@ def binary_command(words: list[str]) -> None:
         add(found, chosen.out)
 
 
+FIGURES = {
+    "log loss ratio": ("conditionals", "log_loss", "ratio"),
+    "RMSE ratio": ("conditionals", "rmse", "ratio"),
+    "ECE": ("conditionals", "ece", "made"),
+    "short, mean": ("short", "made", "mean"),
+    "short, worst": ("short", "made", "worst"),
+    "label AUC": ("label", "made", "auc"),
+    "label log loss": ("label", "made", "log_loss"),
+    "coverage": ("intervals", "made", "coverage"),
+    "pinball ratio": ("intervals", "pinball_ratio"),
+    "log-likelihood": ("likelihood", "made"),
+    "C2ST": ("synthesis", "c2st"),
+    "MLE": ("synthesis", "mle"),
+    "fit, processor s": ("fit", "processor_seconds"),
+}
+
+
+def compare_command(words: list[str]) -> None:
+    """Print the figures of the same tables and seeds in files that `measure --out` wrote, side by side."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables compare")
+    parser.add_argument("files", type=Path, nargs="+")
+    files = [json.loads(file.read_text()) for file in parser.parse_args(words).files]
+    for key in dict.fromkeys((row["table"], row["seed"], row["part"]) for row in files[0]):
+        print(f"{key[0]}, seed {key[1]}, {key[2]} rows")
+        results = [
+            Results([row for row in rows if (row["table"], row["seed"], row["part"]) == key][-1:]) for rows in files
+        ]
+        for name, keys in FIGURES.items():
+            found = [each.get(key[0], *keys) if key[0] in each.names else None for each in results]
+            if any(value is not None for value in found):
+                print(f"  {name:18}" + "".join(f"{'' if value is None else f'{value:.4f}':>12}" for value in found))
+
+
 def add(row: dict[str, Any], out: Path | None) -> None:
     """Add a result to a JSON file."""
     if out is not None:
@@ -239,7 +274,12 @@ def keep(part: str, row: dict[str, Any], out: Path) -> None:
 
 def main() -> None:
     """One of the commands, or everything."""
-    commands = {"measure": measure_command, "specialists": specialists_command, "binary": binary_command}
+    commands = {
+        "measure": measure_command,
+        "compare": compare_command,
+        "specialists": specialists_command,
+        "binary": binary_command,
+    }
     words = sys.argv[1:]
     if words and words[0] in commands:
         commands[words[0]](words[1:])

@@ -340,3 +340,11 @@ def test_a_run_measures_only_what_is_missing(tmp_path, monkeypatch) -> None:
 def test_parameters_are_python_literals_or_text() -> None:
     found = benchmark.parameters(["max_epochs=100", "hidden_sizes=(8, 8)", "schedule=cosine"])
     assert found == {"max_epochs": 100, "hidden_sizes": (8, 8), "schedule": "cosine"}
+
+
+def test_results_are_compared_side_by_side(tmp_path, capsys) -> None:
+    for name, value in (("before", -3.0), ("after", -2.5)):
+        row = {"table": "penguins", "seed": 0, "part": "valid", "likelihood": {"made": value}}
+        (tmp_path / name).write_text(json.dumps([row]))
+    benchmark.compare_command([str(tmp_path / "before"), str(tmp_path / "after")])
+    assert capsys.readouterr().out.split() == "penguins, seed 0, valid rows log-likelihood -3.0000 -2.5000".split()
