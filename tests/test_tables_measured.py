@@ -347,4 +347,4 @@ def test_results_are_compared_side_by_side(tmp_path, capsys) -> None:
         row = {"table": "penguins", "seed": 0, "part": "valid", "likelihood": {"made": value}}
         (tmp_path / name).write_text(json.dumps([row]))
     benchmark.compare_command([str(tmp_path / "before"), str(tmp_path / "after")])
-    assert capsys.readouterr().out.split() == "penguins, seed 0, valid rows log-likelihood -3.0000 -2.5000".split()
+    assert " ".join(capsys.readouterr().out.split()) == "penguins, seed 0, valid rows log-likelihood -3.0000 -2.5000"
