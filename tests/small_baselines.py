@@ -10,14 +10,11 @@ from torch.nn import functional as F
 
 from made.baselines.bernoulli import BernoulliMixture
 from made.baselines.bipartite import Bipartite
+from made.baselines.boltzmann import DBM, DBN, RBM
 from made.baselines.darn import DARN
-from made.baselines.dbm import DBM
-from made.baselines.dbn import DBN
 from made.baselines.eonade import EoNADE
-from made.baselines.fvsbn import FVSBN
-from made.baselines.made import MaskSampling, OneMask
+from made.baselines.made import FVSBN, MaskSampling, OneMask
 from made.baselines.nade import NADE
-from made.baselines.rbm import RBM
 from made.baselines.tied import TiedMADE
 from oracle import structured
 

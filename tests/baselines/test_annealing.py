@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from made.baselines import annealing
-from made.baselines.annealing import LogPartition, anneal, log_partition, sample_visible
+from made.baselines import bipartite
+from made.baselines.bipartite import LogPartition, anneal, log_partition, sample_visible
 from oracle import chi_square
 from small_baselines import brute, random_machine, states
 
@@ -27,7 +27,7 @@ def test_annealing_agrees_with_summation(seed, monkeypatch) -> None:
     """Of an RBM, and of a DBM, which is bipartite, too: its columns and its second layer against its first."""
     for machine in (random_machine(6, 5, seed), random_machine(5 + 3, 4, seed + 100)):
         exact = brute(machine)
-        monkeypatch.setattr(annealing, "EXACT", 0)
+        monkeypatch.setattr(bipartite, "EXACT", 0)
         base = torch.linspace(-1, 1, len(machine.a), dtype=torch.float64)
         log_z = log_partition(machine, base, chains=400, temperatures=200, seed=seed)
         monkeypatch.undo()
@@ -47,6 +47,6 @@ def test_annealed_draws_fit(monkeypatch) -> None:
     machine = random_machine(4, 6, seed=2)
     x = states(4)
     probabilities = (machine.neg_free_energy(x) - brute(machine)).exp().numpy()
-    monkeypatch.setattr(annealing, "EXACT", 0)
+    monkeypatch.setattr(bipartite, "EXACT", 0)
     drawn = sample_visible(machine, torch.zeros(4), 20_000, temperatures=50, seed=3)
     assert chi_square(drawn.numpy().astype(np.uint8), probabilities) < 5

@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 
 from made.baselines import bipartite
-from made.baselines.annealing import sample_visible
-from made.baselines.bipartite import Bipartite, CenteredBipartite, GibbsChains, contrastive_loss
-from made.baselines.rbm import RBM
+from made.baselines.bipartite import Bipartite, CenteredBipartite, GibbsChains, contrastive_loss, sample_visible
+from made.baselines.boltzmann import RBM
 from small_baselines import TRAIN, VALID, brute, random_machine, states
 
 

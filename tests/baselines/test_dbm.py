@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from made.baselines.bipartite import Bipartite
-from made.baselines.dbm import add_second_layer, mean_field, variational_bound
+from made.baselines.boltzmann import add_second_layer, mean_field, variational_bound
 from small_baselines import brute, random_machine, states
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from made.baselines.annealing import log_partition
-from made.baselines.dbm import DBM
-from made.baselines.dbn import DBN
-from made.baselines.rbm import RBM
+from made.baselines.bipartite import log_partition
+from made.baselines.boltzmann import DBM, DBN, RBM
 from small_baselines import TRAIN, VALID, WORLDS
 
 

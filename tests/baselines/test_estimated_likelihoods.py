@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from made import baselines
+from made.baselines.boltzmann import DBM, DBN, RBM
 from made.baselines.darn import DARN
-from made.baselines.dbm import DBM
-from made.baselines.dbn import DBN
-from made.baselines.rbm import RBM
 from oracle import chi_square, structured
 from small_baselines import COLUMNS, SMALL, TRAIN, VALID, WORLDS, truth
 

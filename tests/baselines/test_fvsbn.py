@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from made.baselines.fvsbn import FVSBN
+from made.baselines.made import FVSBN
 from small_baselines import COLUMNS, TRAIN, VALID, WORLDS
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from made.baselines.image_shifts import DIRECTIONS, ImageShifts
-from made.baselines.tied import TiedMADE
+from made.baselines.tied import DIRECTIONS, ImageShifts, TiedMADE
 
 
 def test_moves_are_those_of_images() -> None:

@@ -45,7 +45,7 @@ def test_nade_leaves_out_units_in_training_only() -> None:
             network.train(share > 0)
             V = network.V[:, chosen] / (1 - share)
             parts = (network.W[:, chosen], network.b[chosen], V, network.c, None, "sigmoid")
-            assert torch.allclose(network(x, torch.Generator().manual_seed(3)), naive(x, *parts), atol=1e-4)
+            assert torch.allclose(network(x, generator=torch.Generator().manual_seed(3)), naive(x, *parts), atol=1e-4)
 
 
 def test_nade_leaves_out_inputs_in_training_only() -> None:
@@ -56,7 +56,7 @@ def test_nade_leaves_out_inputs_in_training_only() -> None:
     with torch.no_grad():
         network.V.fill_(1), plain.V.fill_(1)
         network.W.mul_(1e-3), plain.W.mul_(1e-3)  # so small that logits are linear in the inputs
-        noisy, expected = network.train()(x, torch.Generator().manual_seed(0)), plain(x)
+        noisy, expected = network.train()(x, generator=torch.Generator().manual_seed(0)), plain(x)
     assert not torch.equal(noisy, expected)
     assert torch.equal(noisy[:, 0], expected[:, 0])
     assert torch.allclose(noisy.reshape(500, -1).mean(dim=0), expected[:32].reshape(-1), atol=3e-4)

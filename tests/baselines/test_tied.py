@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from made.baselines import SYSTEMS
-from made.baselines.image_shifts import DIRECTIONS
+from made.baselines.nade import NADENetwork
 from made.baselines.optimization import column_means
-from made.baselines.tied import TiedMADE, TiedNetwork, scan_ordering
+from made.baselines.tied import DIRECTIONS, TiedMADE, scan_ordering
 from made.training.config import make_optimizer
 from oracle import chi_square
 from small_baselines import COLUMNS, TRAIN, VALID, WORLDS, bits, naive
@@ -35,7 +35,7 @@ def test_a_tied_network_is_told_how_far_it_is(line, orderings) -> None:
 
 def test_a_tied_network_leaves_out_units_in_training_only() -> None:
     """The same ones for all rows, of all parameters; the others weigh more."""
-    network, x = TiedNetwork(COLUMNS, 40, dropout=0.3, line=2, directions=DIRECTIONS, seed=1), bits(9, COLUMNS).float()
+    network, x = NADENetwork(COLUMNS, 40, dropout=0.3, line=2, directions=DIRECTIONS, seed=1), bits(9, COLUMNS).float()
     directions, ordering = torch.arange(9), torch.arange(COLUMNS)
     with torch.no_grad():
         for weight in network.parameters():
@@ -44,13 +44,13 @@ def test_a_tied_network_leaves_out_units_in_training_only() -> None:
         told = network.b + torch.cat([torch.zeros(1, 40), network.b_moved])[directions]
         for share, chosen in ((0.3, keep), (0.0, torch.ones(40, dtype=torch.bool))):
             network.train(share > 0)
-            found = network.in_ordering(x, ordering, torch.Generator().manual_seed(3), directions)
+            found = network(x, ordering, torch.Generator().manual_seed(3), directions)
             V = network.V[:, chosen] / (1 - share)
             parts = (network.W[:, chosen], told[:, chosen], V, network.c, None, "sigmoid", network.b_line[:, chosen], 2)
             assert torch.allclose(found, naive(x, *parts), atol=1e-4)
     assert 0 < keep.sum() < 40
     with pytest.raises(ValueError, match="'directions' should be None"):
-        TiedNetwork(COLUMNS, 4).in_ordering(x, ordering, directions=directions)
+        NADENetwork(COLUMNS, 4)(x, ordering, directions=directions)
 
 
 def test_a_tied_network_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> None:
@@ -64,25 +64,25 @@ def test_a_tied_network_that_learns_from_moved_rows_is_a_distribution_of_the_oth
     x, directions = torch.from_numpy(WORLDS).float(), torch.full((len(WORLDS),), 4)
     with torch.no_grad():
         net, ordering = model.network_, torch.arange(COLUMNS)
-        logits = net.in_ordering(x, ordering, directions=directions)
+        logits = net(x, ordering, directions=directions)
         same = naive(x, net.W, net.b + net.b_moved[3], net.V, net.c, None, "sigmoid")
     assert torch.allclose(logits, same, atol=1e-5)
-    assert not torch.allclose(logits, net.in_ordering(x, ordering), atol=0.1)
+    assert not torch.allclose(logits, net(x, ordering), atol=0.1)
 
 
 @pytest.mark.parametrize("standardized", [False, True])
 def test_a_tied_network_in_any_ordering_is_its_equations(standardized) -> None:
-    network = TiedNetwork(COLUMNS, 6, conditioning=True, standardized=standardized, line=2, seed=1)
+    network = NADENetwork(COLUMNS, 6, conditioning=True, standardized=standardized, line=2, seed=1)
     network.start(torch.from_numpy(TRAIN).float(), seed=3)
     network.double().eval()
     x, ordering = torch.from_numpy(WORLDS).double(), torch.tensor([3, 0, 4, 1, 2])
     with torch.no_grad():
         network.V.normal_(generator=torch.Generator().manual_seed(2))
         network.U.normal_(generator=torch.Generator().manual_seed(1))
-        found = network.in_ordering(x, ordering)
+        found = network(x[:, ordering], ordering)
         first, noise = torch.arange(COLUMNS), torch.rand(x.shape, dtype=x.dtype)
-        assert torch.equal(network(x), network.in_ordering(x, first))
-        assert torch.equal(network.sample(noise), network.sample_in_ordering(noise, first))
+        assert torch.equal(network(x), network(x, first))
+        assert torch.equal(network.sample(noise), network.sample(noise, first))
         inputs = (x - network.mean) / network.scale if standardized else x
         for place, column in enumerate(ordering.tolist()):
             a = network.b.expand(len(x), -1)
@@ -155,7 +155,7 @@ def test_what_a_tied_network_cannot_be_is_said(wrong, message) -> None:
 
 
 def test_a_tied_network_begins_with_independent_columns() -> None:
-    network, x = TiedNetwork(COLUMNS, 400, standardized=True, seed=1), torch.from_numpy(TRAIN).float()
+    network, x = NADENetwork(COLUMNS, 400, standardized=True, seed=1), torch.from_numpy(TRAIN).float()
     x[:, 0] = 0
     network.start(x, seed=2)
     share = (x.sum(dim=0) + 1) / (len(x) + 2)
@@ -165,7 +165,7 @@ def test_a_tied_network_begins_with_independent_columns() -> None:
     assert torch.allclose(network.c, share.logit())
     assert network.W.std().item() == pytest.approx((2 / COLUMNS) ** 0.5, rel=0.05)
     assert not network.V.any()
-    plain = TiedNetwork(COLUMNS, 4, seed=1)
+    plain = NADENetwork(COLUMNS, 4, seed=1)
     W = plain.W.detach().clone()
     plain.start(x, seed=2)
     assert torch.equal(plain.W, W)
@@ -189,7 +189,7 @@ def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn
     assert network.U.any()
     assert torch.allclose(network.mean, column_means(torch.from_numpy(TRAIN[:, model.orderings_[0]]).float()))
     network.dropout, x = 0.0, torch.ones(1, COLUMNS)
-    logits = [network.train().in_ordering(x, model.places_[0], torch.Generator().manual_seed(n)) for n in range(9)]
+    logits = [network.train()(x, model.places_[0], torch.Generator().manual_seed(n)) for n in range(9)]
     assert len({tuple(each[0].tolist()) for each in logits}) > 1  # inputs that are left out
     other = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **asked).fit(TRAIN, VALID)
     assert not np.array_equal(other.orderings_, model.orderings_)

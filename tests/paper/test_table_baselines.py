@@ -33,18 +33,18 @@ class Known:
 
 
 def test_a_row_of_another_system_says_how_it_is_known(small, search, monkeypatch) -> None:
-    from made.baselines import rbm
+    from made.baselines import boltzmann
 
     looks = []
     monkeypatch.setattr(
         Known, "log_prob", lambda self, rows, own=Known.log_prob: looks.append(len(rows)) or own(self, rows)
     )
-    monkeypatch.setattr(rbm, "RBM", Known)
+    monkeypatch.setattr(boltzmann, "RBM", Known)
     search = replace(search, results=ResultsFile(search.results.path.with_name("baselines.json")))
     data = replace(small, name="adult")
     grid = {"evening": ({"learning_rate": 2.0}, {"learning_rate": 0.5}, {"learning_rate": 0.25})}
     for kind, ci95 in (("estimate", 0.98), ("bound", 0.98), ("exact", 0.0)):
-        row = table_baselines.Baseline("rbm", "RBM", {"kind": kind}, grid)
+        row = table_baselines.Baseline("boltzmann", "RBM", {"kind": kind}, grid)
         monkeypatch.setitem(table_baselines.ROWS, "RBM", row)
         looks.clear()
         (result,) = table_baselines.make(search, data, ["RBM"])

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from made.baselines.binary_rows import check_count, check_rows, check_train_valid
-from made.baselines.protocol import Floats, LogProb
+from made.baselines.protocol import Baseline, Bits, Floats, LogProb
 
 __all__ = ["BernoulliMixture"]
 
@@ -34,6 +33,7 @@ STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
 PATIENCE = 8  # EM steps without progress
 PROGRESS = 1e-3  # nats
 ROWS_AT_A_TIME = 2000
+Singles = NDArray[np.float32]  # single precision suffices for responsibilities
 
 
 class _Fit(NamedTuple):
@@ -46,17 +46,7 @@ class _Fit(NamedTuple):
     epochs: int = 0
 
 
-class _Tables(NamedTuple):
-    """What all runs of EM share; single precision suffices for responsibilities."""
-
-    rows: NDArray[np.float32]
-    others: NDArray[np.float32]
-    max_epochs: int
-    seed: int
-    end: float
-
-
-class BernoulliMixture:
+class BernoulliMixture(Baseline):
     """A mixture of products of Bernoullis: an exact likelihood.
 
     Arguments:
@@ -69,7 +59,6 @@ class BernoulliMixture:
         prior_: log pi, (K).
         mean_: mu, (K, D).
         strength_: the chosen s.
-        size: number of learned parameters.
         epochs: number of EM steps.
 
     Example:
@@ -89,107 +78,86 @@ class BernoulliMixture:
         max_epochs: int = 300,
         seed: int = 0,
     ) -> None:
-        self.components, self.strengths = components, strengths
-        self.max_epochs, self.seed = max_epochs, seed
+        self.components, self.strengths, self.max_epochs, self.seed = components, strengths, max_epochs, seed
 
-    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Fit by expectation maximisation, and keep what is best on the validation rows within the time."""
+    def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
         end = time.perf_counter() + (math.inf if seconds is None else seconds)
-        rows, others = (each.astype(np.float32) for each in check_train_valid(train, valid))
         numbers = [self.components] if isinstance(self.components, int) else sorted(self.components)
         if not numbers or numbers[0] < 1:
             raise ValueError(f"'components' should be whole numbers, at least 1, not {self.components!r}.")
         strengths = sorted(self.strengths)
         if not strengths or not strengths[0] > 0:
             raise ValueError(f"'strengths' should be numbers above 0, not {self.strengths!r}.")
-        tables = _Tables(rows, others, self.max_epochs, self.seed, end)
-        best, place = None, len(strengths) // 2
+        rows, others = train.astype(np.float32), valid.astype(np.float32)
+        found, place = [], len(strengths) // 2
         for number in numbers:
-            found, place = _search_strength(tables, number, strengths, place)
-            if best is None or found.score > best.score:
-                best = found
+            fit = self._maximise(rows, others, number, strengths[place], end)
+            for step in (1, -1) if number > 1 else ():  # a local search from the best strength so far
+                start = place
+                while 0 <= place + step < len(strengths):
+                    other = self._maximise(rows, others, number, strengths[place + step], end)
+                    if other.score <= fit.score:
+                        break
+                    fit, place = other, place + step
+                if place != start:
+                    break
+            found.append(fit)
             if time.perf_counter() > end:
                 break
-        assert best is not None
-        self.prior_, self.mean_, self.strength_ = best.prior, best.mean, best.strength
-        self.columns_, self.size = rows.shape[1], best.mean.size + len(best.prior) - 1
-        self.epochs = best.epochs
-        return self
+        best = max(found, key=lambda each: each.score)
+        self.prior_, self.mean_, self.strength_, _, self.epochs = best
+        self.size = best.mean.size + len(best.prior) - 1
 
-    def log_prob(self, rows: ArrayLike) -> LogProb:
-        """Exact log p of each row."""
-        return LogProb(_log_prob(self.prior_, self.mean_, check_rows(self, rows).astype(np.float64)))
-
-    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows: a component is sampled for each. Shape: (n, D)."""
-        count, random = check_count(self, n), np.random.default_rng(seed)
-        weight = np.exp(self.prior_)
-        chosen = random.choice(len(weight), size=count, p=weight / weight.sum())
-        return (random.random((count, self.columns_)) < self.mean_[chosen]).astype(np.uint8)
-
-
-def _search_strength(tables: _Tables, components: int, strengths: Sequence[float], place: int) -> tuple[_Fit, int]:
-    """The best strength for this number of components, by local search from a place in the list, and its place."""
-    found = _maximise(tables, components, strengths[place])
-    if components == 1:
-        return found, place
-    for step in (1, -1):
-        moved = False
-        while 0 <= place + step < len(strengths):
-            other = _maximise(tables, components, strengths[place + step])
-            if other.score <= found.score:
+    def _maximise(self, rows: Singles, others: Singles, components: int, strength: float, end: float) -> _Fit:
+        """Expectation maximisation with early stopping by the validation rows."""
+        random = np.random.default_rng(self.seed)
+        table = (rows.sum(axis=0, dtype=np.float64) + 1) / (len(rows) + 2)
+        mean = table[None]
+        if components > 1:
+            mean = (table + rows[random.choice(len(rows), components, replace=components > len(rows))]) / 2
+        prior = np.full(components, -math.log(components))
+        best, waited = _Fit(prior, mean, strength, -math.inf), 0
+        for epoch in range(self.max_epochs):
+            score = float(_log_prob(prior, mean, others).mean())
+            waited = 0 if score > best.score + PROGRESS else waited + 1
+            if score > best.score:
+                best = _Fit(prior, mean, strength, score, epoch + 1)
+            if components == 1 or waited >= PATIENCE or time.perf_counter() > end:
                 break
-            found, place, moved = other, place + step, True
-        if moved:
-            break
-    return found, place
+            weight, ones = np.zeros(components), np.zeros_like(mean)
+            for some, joint in _joints(prior, mean, rows):
+                joint -= joint.max(axis=1, keepdims=True)
+                responsibility = np.exp(joint, out=joint)
+                responsibility /= responsibility.sum(axis=1, keepdims=True)
+                weight += responsibility.sum(axis=0)
+                ones += responsibility.T @ some
+            ones = np.minimum(ones, weight[:, None])  # against rounding
+            mean = (ones + strength * table) / (weight[:, None] + strength)
+            prior = np.log((weight + 1) / (len(rows) + components))
+        return best
+
+    def _log_prob(self, rows: Bits) -> LogProb:
+        return LogProb(_log_prob(self.prior_, self.mean_, rows.astype(np.float64)))
+
+    def _sample(self, n: int, seed: int) -> NDArray[np.bool_]:
+        random, weight = np.random.default_rng(seed), np.exp(self.prior_)
+        chosen = random.choice(len(weight), size=n, p=weight / weight.sum())
+        return random.random((n, self.mean_.shape[1])) < self.mean_[chosen]
 
 
-def _maximise(tables: _Tables, components: int, strength: float) -> _Fit:
-    """Expectation maximisation with early stopping by the validation rows."""
-    rows = tables.rows
-    random = np.random.default_rng(tables.seed)
-    table = (rows.sum(axis=0, dtype=np.float64) + 1) / (len(rows) + 2)
-    mean = table[None]
-    if components > 1:
-        mean = (table + rows[random.choice(len(rows), components, replace=components > len(rows))]) / 2
-    prior = np.full(components, -math.log(components))
-    best, waited = _Fit(prior, mean, strength, -math.inf), 0
-    for epoch in range(tables.max_epochs):
-        score = float(_log_prob(prior, mean, tables.others).mean())
-        waited = 0 if score > best.score + PROGRESS else waited + 1
-        if score > best.score:
-            best = _Fit(prior, mean, strength, score, epoch + 1)
-        if components == 1 or waited >= PATIENCE or time.perf_counter() > tables.end:
-            break
-        weight, ones = np.zeros(components), np.zeros_like(mean)
-        for first in range(0, len(rows), ROWS_AT_A_TIME):
-            some = rows[first : first + ROWS_AT_A_TIME]
-            responsibility = _joint(prior, mean, some)
-            responsibility -= responsibility.max(axis=1, keepdims=True)
-            np.exp(responsibility, out=responsibility)
-            responsibility /= responsibility.sum(axis=1, keepdims=True)
-            weight += responsibility.sum(axis=0)
-            ones += responsibility.T @ some
-        ones = np.minimum(ones, weight[:, None])  # against rounding
-        mean = (ones + strength * table) / (weight[:, None] + strength)
-        prior = np.log((weight + 1) / (len(rows) + components))
-    return best
-
-
-def _joint(prior: Floats, mean: Floats, rows: NDArray[Any]) -> NDArray[Any]:
-    """log p(x, k), in the precision of the rows. Shape: (rows, components)."""
+def _joints(prior: Floats, mean: Floats, rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Blocks of rows, and log p(x, k) in their precision, (rows, components)."""
     none = np.log1p(-mean)  # log p(x_d = 0 | k)
     odds, offset = (np.log(mean) - none).astype(rows.dtype), (prior + none.sum(axis=1)).astype(rows.dtype)
-    joint: NDArray[Any] = rows @ odds.T + offset
-    return joint
+    for first in range(0, len(rows), ROWS_AT_A_TIME):
+        some = rows[first : first + ROWS_AT_A_TIME]
+        yield some, some @ odds.T + offset
 
 
 def _log_prob(prior: Floats, mean: Floats, rows: NDArray[Any]) -> Floats:
     """log p of each row."""
     parts = []
-    for first in range(0, len(rows), ROWS_AT_A_TIME):
-        joint = _joint(prior, mean, rows[first : first + ROWS_AT_A_TIME])
+    for _, joint in _joints(prior, mean, rows):
         most = joint.max(axis=1, keepdims=True)
         parts.append((np.log(np.exp(joint - most).sum(axis=1)) + most[:, 0]).astype(np.float64))
     return np.concatenate(parts)

@@ -118,7 +118,7 @@ def _forward(
     t: Tensor | None,
     activation: str,
     width: int,
-    kept: list[tuple[ColumnBlock, Tensor]] | None,
+    kept: Any = None,
 ) -> Tensor:
     a, logits, units = b.expand(len(x), -1), torch.empty_like(x), ACTIVATIONS[activation][0]
     for number, block in enumerate(column_blocks(x, width)):

@@ -31,18 +31,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import count
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.binary_rows import check_count, check_rows, check_train_valid
 from made.baselines.bipartite import enumerate_states, epoch_rows, sample_bernoulli
-from made.baselines.optimization import GradientBaseline, column_means
-from made.baselines.protocol import Floats, LikelihoodKind, LogProb
+from made.baselines.optimization import GradientBaseline, column_means, floats
+from made.baselines.protocol import Bits, LogProb
 from made.network.threads import single_thread
 
 __all__ = ["DARN", "DARNNetwork"]
@@ -73,41 +71,29 @@ class Weights(NamedTuple):
 
 
 class DARNNetwork(nn.Module):
-    """The parameters, the bound, and importance weights.
-
-    Arguments:
-        mean: the means of the columns, for the initial biases.
-        hidden_size: K.
-        noise: whether weights have adaptive noise in training.
-        seed: seed of the initial weights.
-    """
+    """The parameters, the bound, and importance weights. ``mean`` has the means of the columns, for initial biases."""
 
     def __init__(self, mean: Tensor, hidden_size: int, *, noise: bool = False, seed: int = 0) -> None:
         super().__init__()
-        generator, columns = torch.Generator().manual_seed(seed), len(mean)
-        self.E = nn.Parameter(torch.randn(hidden_size, columns, generator=generator) / columns**0.5)
-        self.V = nn.Parameter(torch.randn(columns, hidden_size, generator=generator) / hidden_size**0.5)
-        self.U, self.A = (
-            nn.Parameter(torch.zeros(hidden_size, hidden_size)),
-            nn.Parameter(torch.zeros(columns, columns)),
-        )
+        generator, D, K = torch.Generator().manual_seed(seed), len(mean), hidden_size
+        self.E = nn.Parameter(torch.randn(K, D, generator=generator) / D**0.5)
+        self.V = nn.Parameter(torch.randn(D, K, generator=generator) / K**0.5)
+        self.U, self.A = nn.Parameter(torch.zeros(K, K)), nn.Parameter(torch.zeros(D, D))
         # Biases cancel the means of the columns and of the hidden units, 1/2.
-        self.b, self.b_q = nn.Parameter(torch.zeros(hidden_size)), nn.Parameter(-self.E.detach() @ mean)
+        self.b, self.b_q = nn.Parameter(torch.zeros(K)), nn.Parameter(-self.E.detach() @ mean)
         self.c = nn.Parameter(mean.logit() - self.V.detach().sum(dim=1) / 2)
         self.noise = noise
         if noise:
-            self.b_noise = nn.ParameterDict(
-                {name: torch.full_like(getattr(self, name), INITIAL_NOISE) for name in WEIGHTS}
-            )
+            log_s = {name: torch.full_like(getattr(self, name), INITIAL_NOISE) for name in WEIGHTS}
+            self.b_noise = nn.ParameterDict(log_s)
 
     def weights(self, generator: torch.Generator | None = None) -> Weights:
         """U, V, A and E, autoregressive ones masked; with noise in training."""
         means = {name: _strictly_lower(name, getattr(self, name)) for name in WEIGHTS}
         if not (self.noise and self.training):
             return Weights(means)
-        return Weights(
-            means, {name: _strictly_lower(name, (2 * s).exp()) for name, s in self.b_noise.items()}, generator
-        )
+        variances = {name: _strictly_lower(name, (2 * log_s).exp()) for name, log_s in self.b_noise.items()}
+        return Weights(means, variances, generator)
 
     def noise_cost(self, weights: Weights) -> Tensor:
         """The KL divergence of the noisy weights from the closest normal prior of each matrix, in nats."""
@@ -126,12 +112,7 @@ class DARNNetwork(nn.Module):
     ) -> Tensor:
         """The negative bound of each row, with a gradient for q. Shapes: (rows, D) to (rows).
 
-        Arguments:
-            x: the rows.
-            weights: the weights of this update.
-            generator: the random numbers.
-            through: whether the gradient of q goes through one sample, or is estimated from two.
-            alone: whether A is switched off.
+        That gradient goes ``through`` one sample, or is estimated from two. ``alone``: A is switched off.
         """
         rewards, log_q = [], []
         logits = self.b_q + weights.apply("E", x)
@@ -167,12 +148,8 @@ class DARNNetwork(nn.Module):
         """log p(x) by summing all states of h, in O(2^K D) for a row. Shapes: (rows, D) to (rows)."""
         weights, h = self.weights(), enumerate_states(len(self.b)).to(x.dtype)
         prior, from_hidden = _log_prob(h, self.b + weights.apply("U", h)), weights.apply("V", h)
-        base = self.c + weights.apply("A", x)
-        each = [
-            (_log_prob(row, row_base + from_hidden) + prior).logsumexp(dim=0)
-            for row, row_base in zip(x, base, strict=True)
-        ]
-        return torch.stack(each)
+        pairs = zip(x, self.c + weights.apply("A", x), strict=True)
+        return torch.stack([(_log_prob(row, base + from_hidden) + prior).logsumexp(dim=0) for row, base in pairs])
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
         """Rows: hidden units one by one, then columns. Shape: (n, D)."""
@@ -216,19 +193,15 @@ class DARN(GradientBaseline):
         size: their number, without those of the noise.
 
     Example:
-        >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
+        >>> rows = [[0, 0, 0], [1, 1, 1]] * 100  # three equal coins, log 2 = 0.69
         >>> model = DARN(4, max_epochs=2, learning_rate=0.05).fit(rows[:150], rows[150:])
-        >>> model.log_prob(rows).kind, -model.log_prob(rows).mean() < 1  # three equal coins, log 2 = 0.69
-        ('estimate', True)
-        >>> model.bound(rows).kind, model.bound(rows).mean() <= model.log_prob(rows).mean()
-        ('bound', True)
+        >>> answer, bound = model.log_prob(rows), model.bound(rows)
+        >>> answer.kind, -answer.mean() < 1, bound.kind, bound.mean() <= answer.mean()
+        ('estimate', True, 'bound', True)
     """
 
-    TRAINING: ClassVar[dict[str, Any]] = GradientBaseline.TRAINING | {
-        "learning_rate": 3e-3,
-        "max_epochs": 40,
-        "patience": 10,
-    }
+    TRAINING: ClassVar[dict[str, Any]] = GradientBaseline.TRAINING | {"learning_rate": 3e-3, "max_epochs": 40}
+    TRAINING |= {"patience": 10}
 
     def __init__(
         self,
@@ -241,12 +214,10 @@ class DARN(GradientBaseline):
         **others: Any,
     ) -> None:
         super().__init__(**others)
-        self.hidden_size, self.noise, self.through, self.wait = hidden_size, noise, through, wait
-        self.draws = draws
+        self.hidden_size, self.noise, self.through, self.wait, self.draws = hidden_size, noise, through, wait, draws
 
-    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Maximise the bound, and keep the epoch that is best on the validation rows."""
-        x, y = (torch.from_numpy(each).float() for each in check_train_valid(train, valid))
+    def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
+        x, y = floats(train, valid)
         network = DARNNetwork(column_means(x), self.hidden_size, noise=self.noise, seed=self.seed)
         rows, config, update = epoch_rows(x), self.config(seconds), count()
         waiting = self.wait * config.count_updates(len(rows))
@@ -263,22 +234,16 @@ class DARN(GradientBaseline):
             return float(torch.cat(parts, dim=1).mean())
 
         self.optimize(network, rows, loss, score, config)
-        self.network_, self.columns_ = network, x.shape[1]
-        D, K = self.columns_, self.hidden_size
+        self.network_, D, K = network, x.shape[1], self.hidden_size
         self.size = D * (D + 1) // 2 + K * (K + 1) // 2 + 2 * D * K + K
-        return self
-
-    def log_prob(self, rows: ArrayLike) -> LogProb:
-        """An importance-sampled estimate of log p of each row."""
-        return LogProb(*self._estimate(rows, bound=False))
 
     def bound(self, rows: ArrayLike) -> LogProb:
         """A lower bound of log p of each row: the mean of the log importance weights."""
-        return LogProb(*self._estimate(rows, bound=True))
+        return self._log_prob(self.check_rows(rows), bound=True)
 
-    def _estimate(self, rows: ArrayLike, bound: bool) -> tuple[Floats, LikelihoodKind, float]:
+    def _log_prob(self, rows: Bits, bound: bool = False) -> LogProb:
         """The log of the mean importance weight of each row, or the mean of their logs; and its standard error."""
-        x = torch.from_numpy(check_rows(self, rows)).to(self.network_.c.dtype)
+        x = torch.from_numpy(rows).to(self.network_.c.dtype)
         generator, values, variances = torch.Generator().manual_seed(self.seed), [], []
         with torch.no_grad(), single_thread(len(x) < ROWS_AT_A_TIME):
             for some in x.split(ROWS_AT_A_TIME):
@@ -288,10 +253,8 @@ class DARN(GradientBaseline):
                 values.append(value)
                 variances.append(each.var(dim=0, correction=min(1, self.draws - 1)) / self.draws)
         error = math.sqrt(torch.cat(variances).numpy().sum()) / len(x)
-        return torch.cat(values).numpy(), "bound" if bound else "estimate", error
+        return LogProb(torch.cat(values).numpy(), "bound" if bound else "estimate", error)
 
-    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows. Shape: (n, D)."""
-        count, generator = check_count(self, n), torch.Generator().manual_seed(seed)
+    def _sample(self, n: int, seed: int) -> Tensor:
         with torch.no_grad():
-            return self.network_.sample(count, generator).numpy().astype(np.uint8)
+            return self.network_.sample(n, torch.Generator().manual_seed(seed))

@@ -20,19 +20,17 @@ An ordering takes D passes. They share the activations of the first layer, to wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.binary_rows import check_count, check_rows, check_train_valid
 from made.baselines.nade import ROWS_AT_A_TIME, row_log_prob, sample_orderings, sequential_pass
-from made.baselines.optimization import GradientBaseline, column_means, repeat_rows
-from made.baselines.protocol import LogProb
+from made.baselines.optimization import GradientBaseline, column_means, floats, repeat_rows
+from made.baselines.protocol import Bits, LogProb
 from made.columns.discrete import LEAST_DEVIATION
 from made.network.threads import single_thread
 
@@ -47,13 +45,7 @@ class OrderlessNetwork(nn.Module):
 
     Its inputs are standardised, :math:`\frac{x - \mu}{s} \odot m` instead of :math:`x \odot m`. The model is the same,
     with :math:`W_d / s_d` and :math:`U_d - \mu_d W_d / s_d` for W and U, but it trains faster.
-
-    Arguments:
-        columns: D.
-        hidden_sizes: the units of one or two hidden layers.
-        activation: g, ``"sigmoid"`` or ``"relu"``.
-        dropout: dropout probability of the hidden units.
-        seed: seed of the initial weights.
+    The arguments are those of :class:`EoNADE`.
     """
 
     mean: Tensor
@@ -63,7 +55,6 @@ class OrderlessNetwork(nn.Module):
         self,
         columns: int,
         hidden_sizes: Sequence[int],
-        *,
         activation: str = "sigmoid",
         dropout: float = 0.0,
         seed: int = 0,
@@ -100,36 +91,29 @@ class OrderlessNetwork(nn.Module):
         h = self._units(torch.addmm(torch.addmm(self.b, (x - self.mean) / self.scale * given, self.W), given, self.U))
         h = self._drop_units(h, generator)
         if self.deep:
-            h = self._drop_units(self._second(h), generator)
+            h = self._drop_units(self._deeper(h), generator)
         return torch.addmm(self.c, h, self.V.t())
 
     def log_prob(self, x: Tensor, ordering: Tensor) -> Tensor:
         """log p of rows in one ordering, in float64. Shapes: (rows, D), (D) to (rows)."""
-        x, parts = x[:, ordering], []
-        weights, deeper = self._ordered(ordering), self._deeper()
-        for some in x.split(2000 if self.deep else ROWS_AT_A_TIME):
-            _, logits = sequential_pass(*weights, values=some, activation=self.activation, deeper=deeper)
-            parts.append(row_log_prob(logits, some))
-        return torch.cat(parts)
+        blocks = x[:, ordering].split(2000 if self.deep else ROWS_AT_A_TIME)
+        return torch.cat([row_log_prob(self._sequential(ordering, values=some)[1], some) for some in blocks])
 
     def sample(self, noise: Tensor, ordering: Tensor) -> Tensor:
         """Rows of one ordering from uniform numbers. Shapes: (rows, D), (D) to (rows, D)."""
-        x, _ = sequential_pass(*self._ordered(ordering), activation=self.activation, noise=noise, deeper=self._deeper())
-        return x[:, ordering.argsort()]
+        return self._sequential(ordering, noise=noise)[0][:, ordering.argsort()]
 
-    def _deeper(self) -> Callable[[Tensor], Tensor]:
-        return self._second if self.deep else lambda h: h
-
-    def _ordered(self, ordering: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    def _sequential(self, ordering: Tensor, **rows: Tensor) -> tuple[Tensor, Tensor]:
         W = self.W / self.scale.unsqueeze(1)
         U = self.U - self.mean.unsqueeze(1) * W
-        return W[ordering], self.b, self.V[ordering], self.c[ordering], U[ordering]
+        ordered = (W[ordering], self.b, self.V[ordering], self.c[ordering], U[ordering])
+        return sequential_pass(*ordered, activation=self.activation, deeper=self._deeper, **rows)
 
     def _units(self, activations: Tensor) -> Tensor:
         return torch.relu(activations) if self.activation == "relu" else torch.sigmoid(activations)
 
-    def _second(self, h: Tensor) -> Tensor:
-        return self._units(torch.addmm(self.b2, h, self.W2))
+    def _deeper(self, h: Tensor) -> Tensor:
+        return self._units(torch.addmm(self.b2, h, self.W2)) if self.deep else h
 
     def _drop_units(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         if not (self.training and self.dropout):
@@ -175,20 +159,15 @@ class EoNADE(GradientBaseline):
         orderings_: the columns in each ordering, (R, D).
 
     Example:
-        >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
+        >>> rows = [[0, 0, 0], [1, 1, 1]] * 100  # three equal coins, log 2 = 0.69
         >>> model = EoNADE((16,), orderings=2, max_epochs=4, learning_rate=0.05).fit(rows[:150], rows[150:])
-        >>> model.log_prob(rows).kind, model.size
-        ('exact', 163)
-        >>> -model.log_prob(rows).mean() < 1  # three equal coins, log 2 = 0.69
-        True
+        >>> answer = model.log_prob(rows)
+        >>> answer.kind, -answer.mean() < 1, model.size
+        ('exact', True, 163)
     """
 
-    TRAINING: ClassVar[dict[str, Any]] = GradientBaseline.TRAINING | {
-        "learning_rate": 3e-3,
-        "batch_size": 200,
-        "max_epochs": 300,
-        "patience": 30,
-    }
+    TRAINING: ClassVar[dict[str, Any]] = GradientBaseline.TRAINING | {"learning_rate": 3e-3, "batch_size": 200}
+    TRAINING |= {"max_epochs": 300, "patience": 30}
 
     def __init__(
         self,
@@ -202,43 +181,36 @@ class EoNADE(GradientBaseline):
         super().__init__(**others)
         self.hidden_sizes, self.orderings, self.activation, self.dropout = hidden_sizes, orderings, activation, dropout
 
-    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Train on all orderings at once, and keep the epoch that is best on the validation rows."""
-        x, y = (torch.from_numpy(each).float() for each in check_train_valid(train, valid))
-        random, self.columns_ = np.random.default_rng(self.seed), x.shape[1]
-        self.orderings_ = np.stack([random.permutation(self.columns_) for _ in range(self.orderings)])
-        network = OrderlessNetwork(
-            self.columns_, self.hidden_sizes, activation=self.activation, dropout=self.dropout, seed=self.seed
-        )
+    def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
+        x, y = floats(train, valid)
+        random, columns = np.random.default_rng(self.seed), x.shape[1]
+        self.orderings_ = np.stack([random.permutation(columns) for _ in range(self.orderings)])
+        network = OrderlessNetwork(columns, self.hidden_sizes, self.activation, self.dropout, self.seed)
         network.start(x)
+        x, y = repeat_rows(x, TRAINING_PARTS), repeat_rows(y, VALIDATION_PARTS)
+        parts = random_parts(y, torch.Generator().manual_seed(self.seed))
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             given, weight = random_parts(batch, generator)
             return (weight * agnostic_loss(network, batch, given, generator)).mean()
 
-        x, y = repeat_rows(x, TRAINING_PARTS), repeat_rows(y, VALIDATION_PARTS)
-        parts = random_parts(y, torch.Generator().manual_seed(self.seed))
-
         def score() -> float:
             with torch.no_grad():
-                each = zip(y.split(1000), *(part.split(1000) for part in parts), strict=True)
+                each = zip(*(part.split(1000) for part in (y, *parts)), strict=True)
                 total = sum((weight * agnostic_loss(network, rows, given)).sum().item() for rows, given, weight in each)
             return -float(total) / len(y)
 
         self.optimize(network, x, loss, score, self.config(seconds))
         self.network_ = network
-        return self
 
-    def log_prob(self, rows: ArrayLike) -> LogProb:
-        """Exact log p of each row, under the ensemble of the R orderings."""
-        x = torch.from_numpy(check_rows(self, rows)).to(self.network_.c.dtype)
+    def _log_prob(self, rows: Bits) -> LogProb:
+        x = torch.from_numpy(rows).to(self.network_.c.dtype)
         total = torch.full((len(x),), -math.inf, dtype=torch.float64)
         with torch.no_grad(), single_thread(not self.network_.deep):
             for ordering in self.orderings_:
                 total = torch.logaddexp(total, self.network_.log_prob(x, torch.from_numpy(ordering)))
         return LogProb((total - math.log(len(self.orderings_))).numpy())
 
-    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows: an ordering is drawn for each. Shape: (n, D)."""
-        orderings, dtype = torch.from_numpy(self.orderings_), self.network_.c.dtype
-        return sample_orderings(self.network_.sample, orderings, check_count(self, n), dtype, seed)
+    def _sample(self, n: int, seed: int) -> Tensor:
+        orderings = torch.from_numpy(self.orderings_)
+        return sample_orderings(self.network_.sample, orderings, n, self.network_.c.dtype, seed)

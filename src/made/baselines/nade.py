@@ -6,26 +6,25 @@ r"""NADE, the Neural Autoregressive Distribution Estimator (Larochelle and Murra
     p(x_d = 1 \mid x_{<d}) &= \sigma(c_d + V_d \, h_d)
 
 Each of the D columns has its own hidden layer, but they share weights: :math:`a_{d+1} = a_d + W_{\cdot,d} x_d`, so that
-    a
-row costs O(DK) and not O(D^2 K). :func:`sequential_pass` computes one column after the other,
+a row costs O(DK) and not O(D^2 K). :func:`sequential_pass` computes one column after the other,
 :mod:`made.baselines.blocked_nade` several at a time, with a gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from made.baselines.binary_rows import check_count, check_rows, check_train_valid
-from made.baselines.blocked_nade import ACTIVATIONS, blocked_logits
-from made.baselines.optimization import GradientBaseline, column_means
-from made.baselines.protocol import LogProb
+from made.baselines.blocked_nade import ACTIVATIONS, BLOCK_WIDTH, blocked_logits
+from made.baselines.optimization import GradientBaseline, column_means, floats
+from made.baselines.protocol import Bits, LogProb
+from made.columns.discrete import LEAST_DEVIATION
 from made.network.threads import single_thread
 
 __all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "row_log_prob", "sample_orderings", "sequential_pass"]
@@ -55,8 +54,8 @@ def sequential_pass(
     Arguments:
         W, b, V, c: the parameters, columns in the order of the product: W (the transpose of the equations') and V
             (D, K), b (K), c (D).
-        u: added to the activations after each column, whatever its value: :math:`a_{d+1} = a_d + W_d x_d + u_d`, (D,
-            K).
+        u: added to the activations after each column, whatever its value: :math:`a_{d+1} = a_d + W_d x_d + u_d`,
+            (D, K).
         activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
         values: the rows, (rows, D); or else
         noise: uniform numbers to sample them with, (rows, D).
@@ -78,7 +77,7 @@ def sequential_pass(
 
 def sample_orderings(
     sample: Callable[[Tensor, Tensor], Tensor], orderings: Tensor, n: int, dtype: torch.dtype, seed: int
-) -> NDArray[np.uint8]:
+) -> Tensor:
     """Rows of an ensemble of orderings, (R, D): one is drawn for each row. ``sample`` takes noise and an ordering."""
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randint(len(orderings), (n,), generator=generator)
@@ -87,11 +86,13 @@ def sample_orderings(
     with torch.no_grad():
         for number, ordering in enumerate(orderings):
             x[chosen == number] = sample(noise[chosen == number], ordering)
-    return x.numpy().astype(np.uint8)
+    return x
 
 
 class NADENetwork(nn.Module):
-    """The parameters of NADE, columns in the order of the product, and its logits.
+    """The parameters of NADE and of tied networks (:mod:`made.baselines.tied`), and their logits.
+
+    Where there is an ordering, it has the positions of the columns; default: all in their place.
 
     Arguments:
         columns: D.
@@ -99,8 +100,16 @@ class NADENetwork(nn.Module):
         activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
         dropout: dropout probability of the hidden units; the same units for all rows of a batch, which saves time.
         input_dropout: dropout probability of the inputs, for each row independently.
+        conditioning: whether there are conditioning weights U.
+        standardized: whether inputs are standardised, and columns start independent; see :meth:`start`.
+        line: the columns of a block, as a line of an image; without U each block has its own bias. 0 for blocks of the
+            default width without such a bias.
+        directions: the number of directions of shifted rows.
         seed: seed of the initial weights.
     """
+
+    mean: Tensor
+    scale: Tensor
 
     def __init__(
         self,
@@ -110,6 +119,10 @@ class NADENetwork(nn.Module):
         activation: str = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
+        conditioning: bool = False,
+        standardized: bool = False,
+        line: int = 0,
+        directions: int = 0,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -119,42 +132,94 @@ class NADENetwork(nn.Module):
         if activation not in ACTIVATIONS:
             raise ValueError(f"'activation' should be one of {', '.join(ACTIVATIONS)}, not {activation!r}.")
         self.activation, self.dropout, self.input_dropout = activation, dropout, input_dropout
+        self.standardized, self.width = standardized, line or BLOCK_WIDTH
+        self.blocks = -(-columns // self.width)
         generator = torch.Generator().manual_seed(seed)
         self.W, self.V = (
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(columns, units), generator=generator)) for _ in range(2)
         )
         self.b, self.c = nn.Parameter(torch.zeros(units)), nn.Parameter(torch.zeros(columns))
+        self.U = nn.Parameter(torch.zeros(columns, units)) if conditioning else None
+        self.b_line = nn.Parameter(torch.zeros(self.blocks, units)) if line and not conditioning else None
+        self.b_moved = nn.Parameter(torch.zeros(directions, units)) if directions else None
+        if standardized:
+            self.register_buffer("mean", torch.zeros(columns))
+            self.register_buffer("scale", torch.ones(columns))
 
-    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The logits. Shapes: (rows, D) to (rows, D)."""
-        W: Tensor = self.W
-        b: Tensor = self.b
-        V: Tensor = self.V
-        if self.training and self.dropout:
-            units = (torch.rand(len(b), generator=generator) >= self.dropout).nonzero().squeeze(1)
-            W, b, V = W[:, units], b[units], V[:, units] / (1 - self.dropout)
-        return blocked_logits(self.drop_inputs(x, generator), W, b, V, self.c, activation=self.activation)
-
-    def drop_inputs(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
-        """The inputs, with dropout in training. Shapes: (rows, D) to (rows, D)."""
-        if not (self.training and self.input_dropout):
-            return x
-        keep = torch.rand(x.shape, generator=generator) >= self.input_dropout
-        return x * keep / (1 - self.input_dropout)
-
-    def log_prob(self, x: Tensor) -> Tensor:
-        """log p of each row, in float64. Shapes: (rows, D) to (rows)."""
-        with torch.no_grad(), single_thread():
-            return torch.cat([row_log_prob(self(some), some) for some in x.split(ROWS_AT_A_TIME)])
-
-    def sample(self, noise: Tensor) -> Tensor:
-        """Rows from uniform numbers, column after column. Shapes: (rows, D) to (rows, D)."""
-        return sequential_pass(self.W, self.b, self.V, self.c, activation=self.activation, noise=noise)[0]
-
-    def start_independent(self, x: Tensor) -> None:
-        """Set the output biases to those of independent columns."""
+    def start(self, x: Tensor, seed: int = 0) -> None:
+        """Start with independent columns; with standardised inputs, from V = 0 and W of a matching scale."""
+        share = column_means(x)
         with torch.no_grad():
-            self.c.copy_(column_means(x).logit())
+            self.c.copy_(share.logit())
+        if self.standardized:
+            self.mean.copy_(share)
+            self.scale.copy_((share * (1 - share)).sqrt().clamp(min=LEAST_DEVIATION))
+            nn.init.normal_(self.W, std=(2 / len(share)) ** 0.5, generator=torch.Generator().manual_seed(seed))
+            nn.init.zeros_(self.V)
+
+    def weights(
+        self, ordering: Tensor | None = None, units: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """W, V and c in an ordering, and the bias of each block, if any; of the given units, default: all."""
+
+        def of(weight: Tensor) -> Tensor:
+            return weight if units is None else weight[:, units]
+
+        W, V, c = of(self.W), of(self.V), self.c
+        U, t = (None if each is None else of(each) for each in (self.U, self.b_line))
+        if self.standardized:
+            W = W / self.scale.unsqueeze(1)
+            U = None if U is None else U - self.mean.unsqueeze(1) * W
+        if U is not None:
+            padded = F.pad(U if ordering is None else U[ordering], (0, 0, 0, -len(U) % self.width))
+            by_block = padded.view(self.blocks, self.width, U.shape[1]).sum(dim=1)
+            t = by_block.cumsum(dim=0) - by_block
+        return (W, V, c, t) if ordering is None else (W[ordering], V[ordering], c[ordering], t)
+
+    def forward(
+        self,
+        x: Tensor,
+        ordering: Tensor | None = None,
+        generator: torch.Generator | None = None,
+        directions: Tensor | None = None,
+    ) -> Tensor:
+        """The logits of rows whose columns are in the ordering. Shapes: (rows, D), (D), and (rows) to (rows, D)."""
+        b: Tensor = self.b
+        if directions is not None:
+            if self.b_moved is None:
+                raise ValueError("'directions' should be None: this network was constructed with directions=0.")
+            b = b + F.embedding(directions, F.pad(self.b_moved, (0, 0, 1, 0)))
+        if self.training and self.dropout:
+            units = (torch.rand(len(self.b), generator=generator) >= self.dropout).nonzero().squeeze(1)
+            W, V, c, t = self.weights(ordering, units)
+            b, V = b[..., units], V / (1 - self.dropout)
+        else:
+            W, V, c, t = self.weights(ordering)
+        if self.training and self.input_dropout:
+            x = x * (torch.rand(x.shape, generator=generator) >= self.input_dropout) / (1 - self.input_dropout)
+        return blocked_logits(x, W, b, V, c, t, activation=self.activation, width=self.width)
+
+    def log_prob(self, x: Tensor, ordering: Tensor | None = None, first: int = 0) -> Tensor:
+        """log p of the columns from position ``first`` on in an ordering, given those before; in float64.
+
+        Shapes: (rows, D) and (D) to (rows).
+        """
+        x, parts = x if ordering is None else x[:, ordering], []
+        with torch.no_grad(), single_thread():
+            for some in x.split(ROWS_AT_A_TIME):
+                parts.append(row_log_prob(self(some, ordering)[:, first:], some[:, first:]))
+        return torch.cat(parts)
+
+    def sample(self, noise: Tensor, ordering: Tensor | None = None) -> Tensor:
+        """Rows from uniform numbers, column after column. Shapes: (rows, D) and (D) to (rows, D)."""
+        W, V, c, t = self.weights(ordering)
+        b: Tensor = self.b
+        u: Tensor | None = None
+        if t is not None:  # activations change by the difference of biases after the last column of a block
+            b, u = b + t[0], torch.zeros_like(W)
+            u[self.width - 1 : -1 : self.width] = t.diff(dim=0)
+        x, _ = sequential_pass(W, b, V, c, u, activation=self.activation, noise=noise)
+        return x if ordering is None else x[:, ordering.argsort()]
 
 
 class NADE(GradientBaseline):
@@ -173,19 +238,18 @@ class NADE(GradientBaseline):
         ordering_: the columns in the order of the product.
 
     Example:
-        >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)
+        >>> rows = [[0, 0, 0], [1, 1, 1]] * 100  # three equal coins, log 2 = 0.69
         >>> model = NADE(16, max_epochs=30, learning_rate=0.05).fit(rows[:150], rows[150:])
-        >>> model.log_prob(rows).kind, model.size
-        ('exact', 115)
-        >>> -model.log_prob(rows).mean() < 1  # three equal coins, log 2 = 0.69
-        True
+        >>> answer = model.log_prob(rows)
+        >>> answer.kind, -answer.mean() < 1, model.size
+        ('exact', True, 115)
     """
 
     def __init__(
         self,
         hidden_size: int = 500,
         *,
-        ordering: Literal["natural", "random"] | Sequence[int] = "natural",
+        ordering: str | Sequence[int] = "natural",
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
         input_dropout: float = 0.0,
@@ -195,46 +259,46 @@ class NADE(GradientBaseline):
         self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
         self.dropout, self.input_dropout = dropout, input_dropout
 
-    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Maximise the likelihood, and keep the epoch that is best on the validation rows."""
-        rows, validation = check_train_valid(train, valid)
-        self.columns_ = rows.shape[1]
-        self.ordering_ = self._ordering(self.columns_)
-        dropout = {"dropout": self.dropout, "input_dropout": self.input_dropout}
-        network = NADENetwork(self.columns_, self.hidden_size, activation=self.activation, seed=self.seed, **dropout)
-        x, y = (torch.from_numpy(each[:, self.ordering_]).float() for each in (rows, validation))
-        network.start_independent(x)
+    def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
+        network, first = self._begin(train.shape[1]), self.ordering_
+        x, y = floats(train[:, first], valid[:, first])
+        network.start(x, self.seed)
+        slower = {} if network.U is None else {"U": len(first) ** 0.5}  # see made.network.Network.slower
+        self.optimize(network, x, self._loss, lambda: self._score(y), self.config(seconds), slower)
 
-        def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
-            return F.binary_cross_entropy_with_logits(network(batch, generator), batch, reduction="sum") / len(batch)
+    def _begin(self, columns: int, **options: Any) -> NADENetwork:
+        """Set the ordering and the untrained network."""
+        self.orderings_ = self._orderings(columns)
+        self.ordering_ = self.orderings_[0]
+        options |= {"activation": self.activation, "dropout": self.dropout, "input_dropout": self.input_dropout}
+        self.network_ = NADENetwork(columns, self.hidden_size, **options, seed=self.seed)
+        return self.network_
 
-        self.optimize(network, x, loss, lambda: network.log_prob(y).mean().item(), self.config(seconds))
-        self.network_ = network
-        return self
+    def _loss(self, batch: Tensor, generator: torch.Generator) -> Tensor:
+        logits = self.network_(batch, generator=generator)
+        return F.binary_cross_entropy_with_logits(logits, batch, reduction="sum") / len(batch)
 
-    def _ordering(self, columns: int) -> NDArray[np.intp]:
+    def _score(self, x: Tensor) -> float:
+        return self.network_.log_prob(x).mean().item()
+
+    def _orderings(self, columns: int) -> NDArray[np.intp]:
         natural = np.arange(columns)
         if isinstance(self.ordering, str):
             known = {"natural": natural, "random": np.random.default_rng(self.seed).permutation(natural)}
             if self.ordering not in known:
                 raise ValueError(f"'ordering' should be natural, random, or a list of columns, not {self.ordering!r}.")
-            return known[self.ordering]
+            return known[self.ordering][None]
         ordering = np.asarray(self.ordering)
         if ordering.dtype.kind not in "iu" or sorted(ordering.tolist()) != natural.tolist():
             raise ValueError(f"'ordering' should have each of the columns 0 to {columns - 1} once.")
-        return ordering
+        return ordering[None]
 
-    def log_prob(self, rows: ArrayLike) -> LogProb:
-        """Exact log p of each row."""
-        x = torch.from_numpy(check_rows(self, rows)[:, self.ordering_])
-        return LogProb(self.network_.log_prob(x.to(self.network_.c.dtype)).numpy())
+    def _log_prob(self, rows: Bits) -> LogProb:
+        x = torch.from_numpy(rows[:, self.ordering_]).to(self.network_.c.dtype)
+        return LogProb(self.network_.log_prob(x).numpy())
 
-    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows, column after column. Shape: (n, D)."""
-        count, generator = check_count(self, n), torch.Generator().manual_seed(seed)
-        noise = torch.rand(count, self.columns_, generator=generator, dtype=torch.float64)
+    def _sample(self, n: int, seed: int) -> Tensor:
+        shape, generator = (n, len(self.ordering_)), torch.Generator().manual_seed(seed)
+        noise = torch.rand(shape, generator=generator, dtype=torch.float64).to(self.network_.c.dtype)
         with torch.no_grad():
-            x = self.network_.sample(noise.to(self.network_.c.dtype))
-        rows = np.empty(x.shape, dtype=np.uint8)
-        rows[:, self.ordering_] = x.numpy()
-        return rows
+            return self.network_.sample(noise)[:, np.argsort(self.ordering_)]

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from made.baselines.protocol import Baseline, Bits
 from made.errors import Diverged
 from made.network.threads import SMALL, single_thread
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 
-__all__ = ["EpochReport", "GradientBaseline", "column_means", "fit_network", "repeat_rows"]
+__all__ = ["EpochReport", "GradientBaseline", "Loss", "column_means", "floats", "repeat_rows"]
 
 # Called after each epoch with its number, the mean log-likelihood of the validation rows, and the seconds so far.
 EpochReport = Callable[[int, float, float], None]
 Loss = Callable[[Tensor, torch.Generator], Tensor]
 
 
-class GradientBaseline:
+class GradientBaseline(Baseline):
     """What all baselines that are trained by gradient descent have in common.
 
     Arguments:
@@ -39,20 +40,8 @@ class GradientBaseline:
         best_epoch_: the epoch whose weights were kept, by the validation rows.
     """
 
-    TRAINING: ClassVar[dict[str, Any]] = {
-        "learning_rate": 1e-2,
-        "schedule": "cosine",
-        "weight_decay": 0.0,
-        "clip": 5.0,
-        "average": 0.99,
-        "batch_size": 100,
-        "max_epochs": 100,
-        "patience": 20,
-    }
-
-    size: int
-    epochs: int
-    columns_: int
+    TRAINING: ClassVar[dict[str, Any]] = {"learning_rate": 1e-2, "schedule": "cosine", "clip": 5.0, "average": 0.99}
+    TRAINING |= {"weight_decay": 0.0, "batch_size": 100, "max_epochs": 100, "patience": 20}
 
     def __init__(self, *, seed: int = 0, report: EpochReport | None = None, **training: Any) -> None:
         self.seed, self.report, self.training = seed, report, self.TRAINING | training
@@ -70,9 +59,75 @@ class GradientBaseline:
         config: TrainingConfig,
         slower: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        """Train a network, see :func:`fit_network`, and set ``best_epoch_``, ``epochs`` and ``size``."""
-        self.best_epoch_, self.epochs = fit_network(network, rows, loss, score, config, self.report, slower)
-        self.size = sum(weight.numel() for weight in network.parameters())
+        """Train a network, and keep the averaged weights of the epoch with the best validation score.
+
+        Biases, parameters whose names begin with b or c, are not decayed. The time limit ``config.max_seconds`` is
+        checked before each update, and the learning rate schedule ends with it.
+
+        Arguments:
+            network: in training mode when ``loss`` is called, in evaluation mode for ``score``.
+            rows: the training rows.
+            loss: the loss of a batch, given a source of randomness.
+            score: the mean log-likelihood of the validation rows.
+            config: the training configuration.
+            slower: divisors of the learning rate, by parameter name.
+        """
+        parameters = dict(network.named_parameters())
+        weights: list[Tensor] = list(parameters.values())
+        self.size = sum(weight.numel() for weight in weights)
+        # Ten times as much as where training may choose by the clock, which this loop does not.
+        with single_thread(self.size * config.batch_size <= 10 * SMALL):
+            begin, limit = time.perf_counter(), config.max_seconds or math.inf
+            generator = torch.Generator().manual_seed(config.seed)
+            how = (config.optimizer, config.learning_rate, config.epsilon, config.momentum, config.weight_decay)
+            optimizer = make_optimizer(parameters, *how, slower)
+            average = [weight.detach().clone() for weight in weights]
+            best, best_score, waited, update = average, -math.inf, 0, 0
+            self.best_epoch_ = self.epochs = 0
+            per_epoch = math.ceil(len(rows) / config.batch_size)
+            for epoch in range(config.max_epochs):
+                network.train()
+                for batch in torch.randperm(len(rows), generator=generator).split(config.batch_size):
+                    share = max(update / (config.max_epochs * per_epoch), (time.perf_counter() - begin) / limit)
+                    if share >= 1:
+                        break
+                    for group in optimizer.param_groups:
+                        group["lr"] = group["initial_lr"] * learning_rate_at(config.schedule, share, update / per_epoch)
+                    optimizer.zero_grad()
+                    value = loss(rows[batch], generator)
+                    value.backward()
+                    norm = nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
+                    if not (math.isfinite(value.item()) and math.isfinite(norm.item())):
+                        raise Diverged(f"update {update} (epoch {epoch}): not finite. Remedy: a lower 'learning_rate'.")
+                    optimizer.step()
+                    update += 1
+                    decay = min(config.average or 0.0, update / (9 + update))  # the initial weights fade out soon
+                    torch._foreach_lerp_(average, [weight.detach() for weight in weights], 1 - decay)
+                network.eval()
+                current = [weight.detach().clone() for weight in weights]
+                _assign(weights, average)
+                found, waited = score(), waited + 1
+                if found > best_score:
+                    best, best_score, waited = [weight.clone() for weight in average], found, 0
+                    self.best_epoch_ = epoch
+                _assign(weights, current)
+                self.epochs, seconds = epoch + 1, time.perf_counter() - begin
+                if self.report is not None:
+                    self.report(epoch, found, seconds)
+                if waited >= config.patience or seconds >= limit:
+                    break
+            _assign(weights, best)
+            network.eval()
+
+
+def _assign(weights: list[Tensor], values: list[Tensor]) -> None:
+    with torch.no_grad():
+        torch._foreach_copy_(weights, values)
+
+
+def floats(*tables: Bits) -> Iterator[Tensor]:
+    """Rows as tensors."""
+    return (torch.from_numpy(table).float() for table in tables)
 
 
 def column_means(x: Tensor) -> Tensor:
@@ -83,81 +138,3 @@ def column_means(x: Tensor) -> Tensor:
 def repeat_rows(x: Tensor, least: int) -> Tensor:
     """The rows, repeated as a whole until there are at least so many: a longer epoch between validations."""
     return x.repeat(math.ceil(least / len(x)), 1)
-
-
-def fit_network(
-    network: nn.Module,
-    rows: Tensor,
-    loss: Loss,
-    score: Callable[[], float],
-    config: TrainingConfig,
-    report: EpochReport | None = None,
-    slower: Mapping[str, float] = MappingProxyType({}),
-) -> tuple[int, int]:
-    """Train a network, and keep the averaged weights of the epoch with the best validation score.
-
-    Biases, parameters whose names begin with b or c, are not decayed. The time limit ``config.max_seconds`` is checked
-    before each update, and the learning rate schedule ends with it.
-
-    Arguments:
-        network: in training mode when ``loss`` is called, in evaluation mode for ``score``.
-        rows: the training rows.
-        loss: the loss of a batch, given a source of randomness.
-        score: the mean log-likelihood of the validation rows.
-        config: the training configuration.
-        report: called after each epoch.
-        slower: divisors of the learning rate, by parameter name.
-
-    Returns:
-        The number of the best epoch, from 0, and the number of epochs.
-    """
-    # Ten times as much as where training may choose by the clock, which this loop does not.
-    with single_thread(sum(weight.numel() for weight in network.parameters()) * config.batch_size <= 10 * SMALL):
-        begin, limit = time.perf_counter(), config.max_seconds or math.inf
-        generator = torch.Generator().manual_seed(config.seed)
-        parameters = dict(network.named_parameters())
-        weights: list[Tensor] = list(parameters.values())
-        how = (config.optimizer, config.learning_rate, config.epsilon, config.momentum, config.weight_decay)
-        optimizer = make_optimizer(parameters, *how, slower)
-        average = [weight.detach().clone() for weight in weights]
-        best, best_epoch, best_score, waited, update, epoch = average, 0, -math.inf, 0, 0, -1
-        per_epoch = math.ceil(len(rows) / config.batch_size)
-        for epoch in range(config.max_epochs):
-            network.train()
-            for batch in torch.randperm(len(rows), generator=generator).split(config.batch_size):
-                share = max(update / (config.max_epochs * per_epoch), (time.perf_counter() - begin) / limit)
-                if share >= 1:
-                    break
-                for group in optimizer.param_groups:
-                    group["lr"] = group["initial_lr"] * learning_rate_at(config.schedule, share, update / per_epoch)
-                optimizer.zero_grad()
-                value = loss(rows[batch], generator)
-                value.backward()
-                norm = nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
-                if not (math.isfinite(value.item()) and math.isfinite(norm.item())):
-                    raise Diverged(f"update {update} (epoch {epoch}): not finite. Remedy: a lower 'learning_rate'.")
-                optimizer.step()
-                update += 1
-                decay = min(config.average or 0.0, update / (9 + update))  # so that the initial weights fade out soon
-                torch._foreach_lerp_(average, [weight.detach() for weight in weights], 1 - decay)
-            network.eval()
-            current = [weight.detach().clone() for weight in weights]
-            _assign(weights, average)
-            found = score()
-            waited += 1
-            if found > best_score:
-                best, best_epoch, best_score, waited = [weight.clone() for weight in average], epoch, found, 0
-            _assign(weights, current)
-            seconds = time.perf_counter() - begin
-            if report is not None:
-                report(epoch, found, seconds)
-            if waited >= config.patience or seconds >= limit:
-                break
-        _assign(weights, best)
-        network.eval()
-        return best_epoch, epoch + 1
-
-
-def _assign(weights: list[Tensor], values: list[Tensor]) -> None:
-    with torch.no_grad():
-        torch._foreach_copy_(weights, values)

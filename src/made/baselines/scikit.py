@@ -8,13 +8,12 @@ of a binary row. A density is unbounded at these points, so that its NLL cannot 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from made.baselines.binary_rows import check_count, check_rows, check_train_valid
-from made.baselines.protocol import LikelihoodKind, LogProb
+from made.baselines.protocol import Baseline, Bits, LikelihoodKind, LogProb
 from made.errors import QuestionError
 
 __all__ = ["Scikit"]
@@ -22,7 +21,7 @@ __all__ = ["Scikit"]
 CONTINUOUS = ("KernelDensity", "GaussianMixture", "BayesianGaussianMixture", "PCA", "FactorAnalysis")
 
 
-class Scikit:
+class Scikit(Baseline):
     """A scikit-learn density estimator.
 
     Arguments:
@@ -52,30 +51,23 @@ class Scikit:
         self.continuous = known if continuous is None else continuous
         self.epochs = 0
 
-    def fit(self, train: ArrayLike, valid: ArrayLike, *, seconds: float | None = None) -> Self:
-        """Fit the estimator on the training rows; validation rows are passed if it takes ``X_valid``, as made.MADE."""
-        rows, validation = check_train_valid(train, valid)
+    def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
+        """Without a limit of time; validation rows are passed to an estimator that takes ``X_valid``, as made.MADE."""
         takes = "X_valid" in inspect.signature(self.estimator.fit).parameters
-        self.estimator.fit(rows, **({"X_valid": validation} if takes else {}))
-        self.columns_ = rows.shape[1]
+        self.estimator.fit(train, **({"X_valid": valid} if takes else {}))
         fitted = (value for name, value in vars(self.estimator).items() if name.endswith("_"))
         self.size = sum(value.size for value in fitted if isinstance(value, np.ndarray))
         self.epochs = int(getattr(self.estimator, "n_epochs_", getattr(self.estimator, "n_iter_", 0)))
-        return self
 
-    def log_prob(self, rows: ArrayLike) -> LogProb:
-        """The estimator's log-likelihood of each row."""
-        values = np.asarray(self.estimator.score_samples(check_rows(self, rows)), dtype=np.float64)
-        return LogProb(values, self.kind)
+    def _log_prob(self, rows: Bits) -> LogProb:
+        return LogProb(np.asarray(self.estimator.score_samples(rows), dtype=np.float64), self.kind)
 
-    def sample(self, n: int, *, seed: int = 0) -> NDArray[np.uint8]:
-        """New rows, if the estimator can sample; real numbers are rounded to 0 or 1. Shape: (n, D)."""
-        count, name = check_count(self, n), type(self.estimator).__name__
+    def _sample(self, n: int, seed: int) -> NDArray[np.bool_]:
+        """Real numbers are rounded to 0 or 1."""
         if not callable(getattr(self.estimator, "sample", None)):
-            raise QuestionError(f"{name} cannot sample: it has no sample(n).")
+            raise QuestionError(f"{type(self.estimator).__name__} cannot sample: it has no sample(n).")
         takes = "random_state" in inspect.signature(self.estimator.sample).parameters
         if not takes and hasattr(self.estimator, "random_state"):
             self.estimator.random_state = seed  # mixtures sample with the seed they were constructed with
-        drawn = self.estimator.sample(count, **({"random_state": seed} if takes else {}))
-        values = np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn, dtype=np.float64)
-        return (values > 0.5).astype(np.uint8)
+        drawn = self.estimator.sample(n, **({"random_state": seed} if takes else {}))
+        return np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn, dtype=np.float64) > 0.5

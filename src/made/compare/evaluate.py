@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from made.baselines.binary_rows import check_binary
-from made.baselines.protocol import Density
+from made.baselines.protocol import Density, check_binary
 from made.baselines.scikit import Scikit
 from made.compare.checks import check_estimator, check_log_prob, check_normalized, reason
 from made.compare.conclusions import half_width

@@ -66,18 +66,18 @@ DBN = {"hidden_sizes": (500,), "max_epochs": 150, "patience": 30, "upper": {"lea
 # By the names of the paper's rows.
 ROWS: dict[str, Baseline] = {
     "MoBernoullis": Baseline("bernoulli", "BernoulliMixture", {}, ONE),
-    "RBM": Baseline("rbm", "RBM", {"hidden_size": 500} | ESTIMATED, RBM),
-    "FVSBN": Baseline("fvsbn", "FVSBN", {}, ONE),
+    "RBM": Baseline("boltzmann", "RBM", {"hidden_size": 500} | ESTIMATED, RBM),
+    "FVSBN": Baseline("made", "FVSBN", {}, ONE),
     "NADE (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500}, NADE),
     "EoNADE 1hl (16 ord.)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 16}, EONADE, large=1),
     "DARN": Baseline("darn", "DARN", {}, DARN),
 }
 MNIST_ROWS: dict[str, Baseline] = {
     "RBM (500 h, 25 CD steps)": Baseline(
-        "rbm", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
+        "boltzmann", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
     ),
-    "DBM 2hl": Baseline("dbm", "DBM", DBM | ESTIMATED, ONE),
-    "DBN 2hl": Baseline("dbn", "DBN", DBN | ESTIMATED, ONE),
+    "DBM 2hl": Baseline("boltzmann", "DBM", DBM | ESTIMATED, ONE),
+    "DBN 2hl": Baseline("boltzmann", "DBN", DBN | ESTIMATED, ONE),
     "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
     "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
     "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),

@@ -24,8 +24,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from made.baselines.annealing import log_partition
-from made.baselines.bipartite import CenteredBipartite
+from made.baselines.bipartite import CenteredBipartite, log_partition
 from made.baselines.darn import DARNNetwork
 from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
