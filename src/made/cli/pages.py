@@ -56,7 +56,7 @@ def draw_pictures(model: MADE, out: Path, shape: tuple[int, int] | None) -> bool
         return False
     import numpy as np
 
-    from made.paper.image_tiles import plot_images
+    from made.paper.figure_samples import plot_images
     from made.training.plots import plot_learning_curve
 
     files: dict[str, Any] = {}

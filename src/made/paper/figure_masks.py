@@ -10,34 +10,21 @@ from made.io.datasets import Dataset
 from made.paper.grid_search import GridSearch
 from made.paper.table_mnist import PROTOCOL
 
-__all__ = ["BATCHES", "MASKS", "make", "plot"]
+__all__ = ["make", "plot"]
 
-MASKS = (1, 2, 4, 8, 16, 32, 64)
-BATCHES = (83, 100, 128)
 RATE = 0.05
 
 
 def make(
-    search: GridSearch,
-    data: Dataset,
-    *,
-    masks: Iterable[int] = MASKS,
-    batches: Iterable[int] = BATCHES,
-    units: int = 500,
-    epochs: int = 1000,
+    search: GridSearch, data: Dataset, *, masks: Iterable[int], batches: Iterable[int], units: int, epochs: int
 ) -> list[dict[str, Any]]:
     """Train one network for each point; only the number of masks and the batch size differ."""
-    points = []
+    points, counts = [], list(masks)
     for batch_size in batches:
-        for count in masks:
+        for count in counts:
             name = f"1x{units}-{count}-mask{'' if count == 1 else 's'}-batch-{batch_size}-{epochs}-epochs"
-            parameters = PROTOCOL | {
-                "hidden_sizes": (units,),
-                "masks": count,
-                "learning_rate": RATE,
-                "batch_size": batch_size,
-                "max_epochs": epochs,
-            }
+            parameters = PROTOCOL | {"hidden_sizes": (units,), "masks": count, "learning_rate": RATE}
+            parameters |= {"batch_size": batch_size, "max_epochs": epochs}
             points.append(search.run_row(data, name, {name: parameters}))
     return points
 
@@ -51,16 +38,11 @@ def plot(results: Sequence[Mapping[str, Any]], path: Path) -> None:
     done = [each for each in results if each.get("test_nll") is not None]
     for batch_size in sorted({each["config"]["batch_size"] for each in done}):
         line = sorted((each for each in done if each["config"]["batch_size"] == batch_size), key=lambda e: e["masks"])
-        axis.errorbar(
-            [each["masks"] for each in line],
-            [each["test_nll"] for each in line],
-            [each["ci95"] for each in line],
-            marker="o",
-            capsize=3,
-            label=f"batches of {batch_size}",
-        )
+        x, y, half = ([each[name] for each in line] for name in ("masks", "test_nll", "ci95"))
+        axis.errorbar(x, y, half, marker="o", capsize=3, label=f"batches of {batch_size}")
+    masks = sorted({each["masks"] for each in done})
     axis.set_xscale("log", base=2)
-    axis.set_xticks(sorted({each["masks"] for each in done}), sorted({each["masks"] for each in done}))
+    axis.set_xticks(masks, masks)
     axis.set_xlabel("number of masks")
     axis.set_ylabel("test NLL in nats, 95 % interval")
     said = [(each["dataset"], each["config"]["hidden_sizes"][0], each["config"]["max_epochs"]) for each in done]

@@ -6,6 +6,7 @@ resumes. Results are written after each configuration.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.baselines.optimization import EpochReport
+from made.baselines.protocol import Density
 from made.errors import Diverged
 from made.estimator import MADE
 from made.io.datasets import Dataset
@@ -23,9 +25,10 @@ from made.paper.results_file import ResultsFile
 from made.parameters import PLAIN
 from made.queries.likelihood import mean_and_interval
 
-__all__ = ["GridSearch", "as_json", "run_folder"]
+__all__ = ["GridSearch", "as_json", "fit_density", "fit_facts", "run_folder"]
 
 M = TypeVar("M")
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,42 +55,50 @@ class GridSearch:
 
     def run_row(
         self, data: Dataset, row: str, cases: Mapping[str, Mapping[str, Any]], *, test_masks: int | None = None
-    ) -> dict[str, Any]:
-        """The result of a row of MADE: an existing one of the same cases and seed, or a new one.
+    ) -> Facts:
+        """The result of a row of MADE; ``cases`` are its parameters for each configuration, by the name of its folder.
 
-        Arguments:
-            data: the rows.
-            row: the name of the row in the table.
-            cases: the parameters of :class:`~made.estimator.MADE` for each configuration, by the name of its folder.
-            test_masks: the number of masks that a model of unlimited masks averages for the test rows.
+        ``test_masks`` is the number of masks that a model of unlimited masks averages for the test rows.
         """
 
-        def fit(name: str, parameters: Mapping[str, Any]) -> tuple[MADE, dict[str, Any], dict[str, Any]]:
+        def fit(name: str, parameters: Mapping[str, Any]) -> tuple[MADE, Facts, Facts]:
             model = self.fit(data, name, parameters)
-            scores = model.model_.config.scores
-            facts = {key: scores[key] for key in ("valid_nll", "epochs", "seconds")}
-            return model, facts, {"masks": parameters["masks"]}
+            return model, fit_facts(model), {"masks": parameters["masks"]}
 
-        existing = self.existing(data, row, lambda result: self.matches(result, cases))
-        if existing is not None:
-            return existing
-        result, best = self.select(data, row, cases, fit)
-        if best.masks == "unlimited" and test_masks is not None:
-            best.evaluation_masks = result["test_masks"] = test_masks
-        return self.finish(result, data, best.score_samples)
+        def log_prob(model: MADE, result: Facts) -> NDArray[Any]:
+            if model.masks == "unlimited" and test_masks is not None:
+                model.evaluation_masks = result["test_masks"] = test_masks
+            return model.score_samples(data.test)
 
-    def select(
+        return self.run_cases(data, row, cases, fit, log_prob)
+
+    def run_cases(
         self,
         data: Dataset,
         row: str,
         cases: Mapping[str, Mapping[str, Any]],
-        fit: Callable[[str, Mapping[str, Any]], tuple[M, dict[str, Any], dict[str, Any]]],
-    ) -> tuple[dict[str, Any], M]:
-        """Train every case, and select by validation NLL: the result so far, and the model.
+        fit: Callable[[str, Mapping[str, Any]], tuple[M, Facts, Facts]],
+        log_prob: Callable[[M, Facts], NDArray[Any]],
+    ) -> Facts:
+        """The result of a row: an existing one of the same cases and seed, or a new one, selected by validation NLL.
 
-        ``fit`` takes a case and its parameters, and returns the model; its valid_nll, epochs and seconds; and further
-        fields of the result.
+        Arguments:
+            data: the rows.
+            row: the name of the row in the table.
+            cases: the parameters of each configuration, by name.
+            fit: takes a name and its parameters, and returns the model; its valid_nll, epochs and seconds; and further
+                fields of the result.
+            log_prob: log p of the test rows by the selected model; it may add to the result.
         """
+
+        def matches(result: Mapping[str, Any]) -> bool:
+            name, tried = result["config"]["name"], {each["name"] for each in result["tried"]}
+            same = tried == set(cases) and result.get("budget") == self.budget
+            return same and result["config"] == {"name": name} | as_json(cases[name])
+
+        existing = self.existing(data, row, matches)
+        if existing is not None:
+            return existing
         result, best = self.new_result(data, row), None
         for name, parameters in cases.items():
             try:
@@ -104,9 +115,10 @@ class GridSearch:
             self.report(f"{data.name}, {name}: {said}.")
         if best is None:
             raise Diverged(f"{data.name}: every configuration of the row {row!r} diverged.")
-        return result, best
+        selected = best
+        return self.finish(result, lambda: log_prob(selected, result))
 
-    def existing(self, data: Dataset, row: str, matches: Callable[[Mapping[str, Any]], bool]) -> dict[str, Any] | None:
+    def existing(self, data: Dataset, row: str, matches: Callable[[Facts], bool]) -> Facts | None:
         """The finished result of a row in the file, if it matches."""
         result = self.results.get(data.name, row)
         if result is None or result["test_nll"] is None or result["seed"] != self.seed or not matches(result):
@@ -114,20 +126,19 @@ class GridSearch:
         self.report(f"{data.name}, {row}: there already, test NLL {result['test_nll']:.2f}.")
         return result
 
-    def new_result(self, data: Dataset, row: str) -> dict[str, Any]:
+    def new_result(self, data: Dataset, row: str) -> Facts:
         """A result without any numbers yet."""
         facts = {"seed": self.seed, "budget": self.budget, "command": self.command, "tried": []}
         return {"dataset": data.name, "row": row} | facts
 
-    def finish(
-        self, result: dict[str, Any], data: Dataset, log_prob: Callable[[NDArray[Any]], NDArray[Any]]
-    ) -> dict[str, Any]:
-        """Evaluate the selected model on the test rows, and write the result."""
+    def finish(self, result: Facts, log_prob: Callable[[], NDArray[Any]]) -> Facts:
+        """Evaluate the selected model on the test rows, and write the result; an interval includes a standard error."""
         start = time.perf_counter()
-        log_p = torch.from_numpy(log_prob(data.test))
-        result["test_nll"], result["ci95"] = mean_and_interval(-log_p)
+        result["test_nll"], half = mean_and_interval(-torch.from_numpy(log_prob()))
+        result["ci95"] = math.hypot(half, 1.96 * result.get("standard_error", 0.0))
         result["test_seconds"] = round(time.perf_counter() - start, 1)
-        self.report(f"{data.name}, {result['row']}: test NLL {result['test_nll']:.2f} +- {result['ci95']:.2f}.")
+        said = f"test NLL {result['test_nll']:.2f} +- {result['ci95']:.2f}"
+        self.report(f"{result['dataset']}, {result['row']}: {said}.")
         return self.results.put(result)
 
     def fit(self, data: Dataset, name: str, parameters: Mapping[str, Any]) -> MADE:
@@ -144,11 +155,19 @@ class GridSearch:
 
         return report if self.verbose else None
 
-    def matches(self, result: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Whether a result is of these cases: the same names, and the same parameters of the selected one."""
-        name, tried = result["config"]["name"], {each["name"] for each in result["tried"]}
-        same = tried == set(cases) and result.get("budget") == self.budget
-        return same and result["config"] == {"name": name} | as_json(cases[name])
+
+def fit_facts(model: MADE) -> Facts:
+    """The valid_nll, epochs and seconds of a fitted model."""
+    scores = model.model_.config.scores
+    return {key: scores[key] for key in ("valid_nll", "epochs", "seconds")}
+
+
+def fit_density(density: Density, data: Dataset) -> Facts:
+    """Fit a baseline: its valid_nll, epochs and seconds."""
+    begin = time.perf_counter()
+    density.fit(data.train, data.valid)
+    seconds = round(time.perf_counter() - begin, 3)
+    return {"valid_nll": -density.log_prob(data.valid).mean(), "epochs": density.epochs, "seconds": seconds}
 
 
 def run_folder(runs: Path, dataset: str, name: str, seed: int) -> Path:
@@ -156,6 +175,6 @@ def run_folder(runs: Path, dataset: str, name: str, seed: int) -> Path:
     return runs / dataset / (name if seed == 0 else f"{name}-seed{seed}")
 
 
-def as_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def as_json(parameters: Mapping[str, Any]) -> Facts:
     """Parameters as JSON stores them, with lists for tuples."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}

@@ -2,7 +2,7 @@
 
 They add to the paper's MADE: one column for each group of mutually exclusive ones (:mod:`made.columns.onehot`),
 residual connections, output biases initialised to independent columns, dropout of units and inputs, AdamW with a cosine
-schedule, averaged weights, and ensembles over seeds (:mod:`made.paper.seed_ensemble`).
+schedule, averaged weights, and ensembles over seeds: the mean of the probabilities of networks of the same parameters.
 
 There are three recipes: ``"fixed"`` for a list of masks; ``"any-order"`` for unlimited masks with as many segments as
 columns, which can condition on any columns; and ``"tied"`` for tied networks (:mod:`made.baselines.tied`), in some
@@ -15,48 +15,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from made.baselines.protocol import Floats
+from made.baselines.tied import TiedMADE
 from made.columns.onehot import Exclusive
+from made.errors import ModelError
 from made.estimator import MADE
 from made.io.datasets import Dataset
-from made.paper.grid_search import GridSearch, as_json
-from made.paper.seed_ensemble import EstimatorMember, Member, SeedEnsemble, TiedMember, encode_groups, log_mean_prob
+from made.model.config import data_digest
+from made.model.folder import Folder, is_model, replace_folder
+from made.model.tensors import read_tensors, tensors_file
+from made.paper.grid_search import GridSearch, as_json, fit_density, fit_facts
 from made.parameters import PLAIN
 
-__all__ = ["ROWS", "make"]
+__all__ = ["ROWS", "Member", "log_mean_prob", "make", "train_estimator", "train_tied"]
 
 ROWS = ("ours", "any-order")
 TRIALS = 60  # of the search of each recipe
 MEMBERS = 8  # of an ensemble after a search
+WEIGHTS = "model.safetensors"  # of a tied network, in its folder
 
 # Parameters of the estimator, by recipe.
-COMMON: dict[str, Any] = {
-    "residual": True,
-    "bias": "independent",
-    "optimizer": "adamw",
-    "schedule": "cosine",
-    "clip": 5.0,
-    "average": 0.99,
-    "batch_size": 100,
-    "patience": 30,
-}
-RECIPES: dict[str, dict[str, Any]] = {
-    "fixed": COMMON,
-    "any-order": COMMON
-    | {
-        "masks": "unlimited",
-        "conditioning": True,
-        "questions": 0.0,
-        "validation_masks": 8,
-        "evaluation_masks": 4,
-    },
-}
+COMMON: dict[str, Any] = {"residual": True, "bias": "independent", "optimizer": "adamw", "schedule": "cosine"}
+COMMON |= {"clip": 5.0, "average": 0.99, "batch_size": 100, "patience": 30}
+ANY: dict[str, Any] = {"masks": "unlimited", "conditioning": True, "questions": 0.0}
+RECIPES = {"fixed": COMMON, "any-order": COMMON | ANY | {"validation_masks": 8, "evaluation_masks": 4}}
 
 # Parameters of made.baselines.tied.TiedMADE.
 TIED: dict[str, Any] = {"activation": "relu", "ordering": "random"}
@@ -98,11 +88,11 @@ class Choice:
 
     @property
     def name(self) -> str:
+        kind, units = "networks", "x".join(map(str, self.free.get("hidden_sizes", ())))
         if self.recipe == "tied":
-            return (
-                f"{self.members} tied networks of {self.free['hidden_size']} units for each degree, {self.masks} masks"
-            )
-        return f"{self.members} networks of {'x'.join(map(str, self.free['hidden_sizes']))} units, {self.masks} masks"
+            kind, units = "tied networks", self.free["hidden_size"]
+        each = " for each degree" if self.recipe == "tied" else ""
+        return f"{self.members} {kind} of {units} units{each}, {self.masks} masks"
 
     def parameters(self, groups: Exclusive) -> dict[str, Any]:
         """All parameters of the estimator, or of a tied network."""
@@ -110,30 +100,9 @@ class Choice:
         return RECIPES.get(self.recipe, TIED) | segments | self.free
 
 
-def _free(
-    hidden_sizes: tuple[int, ...],
-    max_epochs: int,
-    dropout: float,
-    input_dropout: float = 0.0,
-    learning_rate: float = 2e-3,
-    weight_decay: float = 0.0,
-    activation: str = "relu",
-    **others: Any,
-) -> dict[str, Any]:
-    return {
-        "hidden_sizes": hidden_sizes,
-        "activation": activation,
-        "dropout": dropout,
-        "input_dropout": input_dropout,
-        "learning_rate": learning_rate,
-        "weight_decay": weight_decay,
-        "max_epochs": max_epochs,
-    } | others
-
-
-def _tied(hidden_size: int, max_epochs: int, dropout: float, learning_rate: float, **others: Any) -> dict[str, Any]:
-    free = {"hidden_size": hidden_size, "dropout": dropout, "learning_rate": learning_rate, "max_epochs": max_epochs}
-    return free | others
+def _free(hidden_sizes: tuple[int, ...], max_epochs: int, dropout: float, **others: Any) -> dict[str, Any]:
+    free = {"hidden_sizes": hidden_sizes, "max_epochs": max_epochs, "dropout": dropout, "input_dropout": 0.0}
+    return free | {"learning_rate": 2e-3, "weight_decay": 0.0, "activation": "relu"} | others
 
 
 # For binary columns: standardised inputs, and outputs that start as independent columns.
@@ -148,14 +117,16 @@ ANY_ORDER: dict[str, dict[str, Any]] = {
     "connect4": _free((500, 500), 200, 0.1, patience=200, initialization="zero-output") | NATURAL,
     "dna": _free((500,), 60, 0.5),
     "mushrooms": _free((500, 500), 300, 0.2, evaluation_masks=16),
-    "nips": _free((500,), 400, 0.5, 0.0, 1e-3, 0.0, "sigmoid", batch_size=200, patience=100, evaluation_masks=16)
+    "nips": _free((500,), 400, 0.5, activation="sigmoid", learning_rate=1e-3, batch_size=200, patience=100)
     | EVEN
-    | {"direct": False},
+    | {"direct": False, "evaluation_masks": 16},
     "ocr_letters": _free((1000, 1000), 130, 0.25, activation="silu", patience=130) | EVEN | NATURAL,
 }
 # Tied networks: of images, and of visits to web pages.
-PIXELS = _tied(1000, 24, 0.5, 2e-3, ordering="walk", moved=0.5, line=28)
-PAGES = _tied(1000, 40, 0.4, 5e-3, activation="sigmoid", orderings=16, standardized=True)
+PIXELS: dict[str, Any] = {"hidden_size": 1000, "max_epochs": 24, "dropout": 0.5, "learning_rate": 2e-3}
+PIXELS |= {"ordering": "walk", "moved": 0.5, "line": 28}
+PAGES: dict[str, Any] = {"hidden_size": 1000, "max_epochs": 40, "dropout": 0.4, "learning_rate": 5e-3}
+PAGES |= {"activation": "sigmoid", "orderings": 16, "standardized": True}
 CHOSEN: dict[str, dict[str, Choice]] = {
     "ours": {
         "adult": Choice("any-order", 4, ANY_ORDER["adult"]),
@@ -175,6 +146,55 @@ CHOSEN: dict[str, dict[str, Choice]] = {
 }
 
 
+class Member(NamedTuple):
+    """A trained network of an ensemble: its valid_nll, epochs and seconds, and log p of rows of zeros and ones."""
+
+    facts: dict[str, Any]
+    log_prob: Callable[[ArrayLike], Floats]
+
+
+def train_estimator(model: MADE, groups: Exclusive, data: Dataset, folder: Path) -> Member:
+    """A model over groups of exclusive columns: trained, resumed, or loaded, depending on what its folder holds."""
+    train, valid = _encode(groups, data)
+    model.fit(train, X_valid=valid, resume_from=folder)
+
+    def log_prob(rows: ArrayLike) -> Floats:
+        codes, allowed = groups.encode(rows)
+        return groups.log_prob(model.score_samples(codes), allowed)
+
+    return Member(fit_facts(model), log_prob)
+
+
+def train_tied(model: TiedMADE, parameters: Mapping[str, Any], data: Dataset, folder: Path) -> Member:
+    """A tied network: trained, or loaded if its folder exists; an interrupted training is not resumed."""
+    asked = TiedMADE.TRAINING | {**parameters, "seed": model.seed, "rows": data_digest(data.train, data.valid)}
+    if is_model(folder):
+        weights, found = read_tensors(Folder.open(folder).file(WEIGHTS))
+        if found is None or found.get("asked") != asked:
+            raise ModelError(
+                f"{folder} has a network of other rows or parameters. Remedy: remove it, or choose another folder."
+            )
+        model.restore(weights)
+        facts = found["facts"]
+    else:
+        facts = fit_density(model, data)
+        kept = tensors_file(model.network_.state_dict(), {"asked": asked, "facts": facts})
+        replace_folder(folder, {WEIGHTS: kept})
+    return Member(facts, lambda rows: model.log_prob(rows).values)
+
+
+def log_mean_prob(log_p: Sequence[Floats]) -> Floats:
+    """The log of the mean probability. Shapes: several (rows) to (rows)."""
+    total: Floats = np.logaddexp.reduce(np.stack(log_p), axis=0) - np.log(len(log_p))
+    return total
+
+
+def _encode(groups: Exclusive, data: Dataset) -> tuple[Floats, Floats]:
+    """The codes of the training rows, and of the validation rows that can be encoded."""
+    codes, allowed = groups.encode(data.valid)
+    return groups.encode(data.train)[0], codes[allowed]
+
+
 def make(search: GridSearch, data: Dataset, rows: Sequence[str] = ROWS, trials: int = TRIALS) -> list[dict[str, Any]]:
     """The rows of one dataset; with `--grid evening`, those that have a choice."""
     groups, made = Exclusive.find(data.train), []
@@ -189,39 +209,34 @@ def make(search: GridSearch, data: Dataset, rows: Sequence[str] = ROWS, trials: 
 
 
 def _row(search: GridSearch, data: Dataset, row: str, groups: Exclusive, choice: Choice) -> dict[str, Any]:
-    parameters, members = choice.parameters(groups), choice.members
-    config = {"recipe": choice.recipe, "members": members, "parameters": as_json(parameters)}
-    more = {} if choice.recipe == "tied" else {"groups": len(groups.sizes)}
-    existing = search.existing(
-        data, row, lambda result: {name: result["config"].get(name) for name in config} == config
-    )
+    parameters, tied = choice.parameters(groups), choice.recipe == "tied"
+    config = {"recipe": choice.recipe, "members": choice.members, "parameters": as_json(parameters)}
+    existing = search.existing(data, row, lambda result: config.items() <= result["config"].items())
     if existing is not None:
         return existing
-    result = search.new_result(data, row) | {
-        "masks": choice.masks,
-        "config": {"name": choice.name} | config | more,
-    }
+    more = {} if tied else {"groups": len(groups.sizes)}
+    result = search.new_result(data, row) | {"masks": choice.masks, "config": {"name": choice.name} | config | more}
     digest = hashlib.sha256(json.dumps(config["parameters"], sort_keys=True).encode()).hexdigest()[:8]
-    folder = search.runs / data.name / f"{choice.recipe}-{digest}"
     ensemble: list[Member] = []
-    log_valid: list[NDArray[np.float64]] = []
-    for seed in range(search.seed, search.seed + members):
-        place = folder / f"seed-{seed}"
-        if choice.recipe == "tied":
-            ensemble.append(
-                TiedMember(parameters, seed, data, place, search.epoch_reporter(f"{data.name}, {row}, seed {seed}"))
-            )
+    log_valid: list[Floats] = []
+    for seed in range(search.seed, search.seed + choice.members):
+        folder = search.runs / data.name / f"{choice.recipe}-{digest}" / f"seed-{seed}"
+        if tied:
+            report = search.epoch_reporter(f"{data.name}, {row}, seed {seed}")
+            network = TiedMADE(**parameters, image=data.image, seed=seed, report=report)
+            member = train_tied(network, parameters, data, folder)
         else:
             model = MADE(**(PLAIN | parameters), columns=groups.kinds, random_state=seed, verbose=int(search.verbose))
-            ensemble.append(EstimatorMember(model, groups, data, place))
-        log_valid.append(ensemble[-1].log_prob(data.valid))
-        result["tried"].append({"name": f"seed {seed}"} | ensemble[-1].facts)
+            member = train_estimator(model, groups, data, folder)
+        ensemble.append(member)
+        log_valid.append(member.log_prob(data.valid))
+        result["tried"].append({"name": f"seed {seed}"} | member.facts)
         own, nll = -log_valid[-1].mean(), -log_mean_prob(log_valid).mean()
         result |= {"valid_nll": float(nll), "epochs": sum(each["epochs"] for each in result["tried"])}
         result["seconds"] = round(sum(each["seconds"] for each in result["tried"]), 3)
         search.results.put(result)
         search.report(f"{data.name}, {row}: {len(ensemble)} networks, valid NLL {nll:.3f} (the last {own:.3f}).")
-    return search.finish(result, data, SeedEnsemble(ensemble).log_prob)
+    return search.finish(result, lambda: log_mean_prob([member.log_prob(data.test) for member in ensemble]))
 
 
 def _choose(search: GridSearch, data: Dataset, row: str, groups: Exclusive, trials: int) -> Choice:
@@ -229,7 +244,7 @@ def _choose(search: GridSearch, data: Dataset, row: str, groups: Exclusive, tria
     from made.tuning import tune
 
     found = []
-    train, valid = encode_groups(groups, data)
+    train, valid = _encode(groups, data)
     for recipe in RECIPES if row == "ours" else ("any-order",):
         space = {name: entry for name, entry in SPACE.items() if name not in NOT_FOR[recipe]}
         folder = search.runs / data.name / f"{recipe}-search"

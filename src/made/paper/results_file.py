@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,7 @@ class ResultsFile:
 
     def get(self, dataset: str | None, row: str | None) -> dict[str, Any] | None:
         """The result of a row of a dataset, or None."""
-        found = [each for each in self.rows() if (each.get("dataset"), each.get("row")) == (dataset, row)]
-        return found[0] if found else None
+        return next((each for each in self.rows() if (each["dataset"], each["row"]) == (dataset, row)), None)
 
     def put(self, result: Mapping[str, Any]) -> dict[str, Any]:
         """Write a result, replacing that of the same dataset and row, and return it as written.
@@ -55,27 +54,23 @@ class ResultsFile:
         A result without a test NLL does not replace one that has it.
         """
         result = dict.fromkeys(FIELDS) | {"commit": source_commit()} | dict(result)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock():
-            key = (result["dataset"], result["row"])
-            before = self.get(*key)
-            if before is not None and before["test_nll"] is not None and result["test_nll"] is None:
-                return result
-            rows = [each for each in self.rows() if (each.get("dataset"), each.get("row")) != key] + [result]
-            self._write(rows)
+        with self._edit() as rows:
+            same = [each for each in rows if (each["dataset"], each["row"]) == (result["dataset"], result["row"])]
+            if result["test_nll"] is not None or all(each["test_nll"] is None for each in same):
+                rows[:] = [*(each for each in rows if each not in same), result]
         return result
 
     def remove(self, budget: str) -> None:
         """Remove the results of a budget, to be reproduced."""
-        with self._lock():
-            rows = [each for each in self.rows() if each.get("budget") != budget]
-            self._write(rows)
+        with self._edit() as rows:
+            rows[:] = [each for each in rows if each.get("budget") != budget]
 
-    def _write(self, rows: list[dict[str, Any]]) -> None:
-        rows.sort(key=lambda each: str(each.get("dataset")))
-        with atomic(self.path) as file:
-            file.write((json.dumps(rows, indent=1, allow_nan=False) + "\n").encode())
-
-    def _lock(self) -> AbstractContextManager[None]:
-        """A lock against other commands."""
-        return hold(self.path.parent, wait=LOCK_SECONDS, name=f".{self.path.name}.lock")
+    @contextmanager
+    def _edit(self) -> Iterator[list[dict[str, Any]]]:
+        """All objects, to be changed and written, under a lock against other commands."""
+        with hold(self.path.parent, wait=LOCK_SECONDS, name=f".{self.path.name}.lock"):
+            rows = self.rows()
+            yield rows
+            rows.sort(key=lambda each: str(each["dataset"]))
+            with atomic(self.path) as file:
+                file.write((json.dumps(rows, indent=1, allow_nan=False) + "\n").encode())

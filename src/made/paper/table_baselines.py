@@ -6,8 +6,6 @@ result of the same grid and seed is kept.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 from made.baselines.protocol import Density
 from made.io.datasets import Dataset
 from made.paper import published
-from made.paper.grid_search import GridSearch
+from made.paper.grid_search import GridSearch, fit_density
 
 __all__ = ["ALL", "MNIST_ROWS", "ROWS", "cases", "make", "rows_of"]
 
@@ -35,34 +33,30 @@ class Baseline(NamedTuple):
     large: int | None = None
 
 
-ONE: dict[str, Sequence[Mapping[str, Any]]] = {"evening": ({},), "full": ({},)}
-NADE: dict[str, Sequence[Mapping[str, Any]]] = {
+Grids = dict[str, Sequence[Mapping[str, Any]]]
+ONE: Grids = {"evening": ({},), "full": ({},)}
+NADE: Grids = {
     "evening": ({"dropout": 0.0}, {"dropout": 0.3}),
     "full": [{"dropout": share, "learning_rate": rate} for share in (0.0, 0.2, 0.4, 0.6) for rate in (5e-3, 1e-2)],
 }
-EONADE: dict[str, Sequence[Mapping[str, Any]]] = {
+EONADE: Grids = {
     "evening": ({"learning_rate": 5e-3}, {"learning_rate": 2e-3}),
     "full": [{"dropout": share, "learning_rate": rate} for share in (0.0, 0.2) for rate in (1e-3, 2e-3, 5e-3)],
 }
-RBM: dict[str, Sequence[Mapping[str, Any]]] = {
+RBM: Grids = {
     "evening": ({},),
     "full": [{"learning_rate": rate, "max_epochs": epochs} for rate in (1e-3, 3e-3) for epochs in (20, 60)],
 }
-DARN: dict[str, Sequence[Mapping[str, Any]]] = {
+DARN: Grids = {
     "evening": ({"hidden_size": 100, "learning_rate": 2e-2}, {"hidden_size": 200, "learning_rate": 5e-3}),
     "full": [{"hidden_size": K, "learning_rate": rate} for K in (50, 100, 200, 500) for rate in (3e-3, 1e-2, 3e-2)],
 }
 LARGE = 3_000_000  # entries of the training rows
 ESTIMATED = {"chains": 500, "temperatures": 5000}  # for log Z
 WIDE_DARN = {"hidden_size": 500, "through": True, "wait": 0.3, "learning_rate": 4e-3, "draws": 1000}
-DBM = {
-    "hidden_sizes": (500, 1000),
-    "max_epochs": 150,
-    "patience": 30,
-    "pretraining": 0.73,
-    "together": {"learning_rate": 5e-4},
-}
-DBN = {"hidden_sizes": (500,), "max_epochs": 150, "patience": 30, "upper": {"learning_rate": 2e-4, "max_epochs": 20}}
+LONG = {"max_epochs": 150, "patience": 30} | ESTIMATED
+DBM = {"hidden_sizes": (500, 1000), "pretraining": 0.73, "together": {"learning_rate": 5e-4}} | LONG
+DBN = {"hidden_sizes": (500,), "upper": {"learning_rate": 2e-4, "max_epochs": 20}} | LONG
 # By the names of the paper's rows.
 ROWS: dict[str, Baseline] = {
     "MoBernoullis": Baseline("bernoulli", "BernoulliMixture", {}, ONE),
@@ -76,8 +70,8 @@ MNIST_ROWS: dict[str, Baseline] = {
     "RBM (500 h, 25 CD steps)": Baseline(
         "boltzmann", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
     ),
-    "DBM 2hl": Baseline("boltzmann", "DBM", DBM | ESTIMATED, ONE),
-    "DBN 2hl": Baseline("boltzmann", "DBN", DBN | ESTIMATED, ONE),
+    "DBM 2hl": Baseline("boltzmann", "DBM", DBM, ONE),
+    "DBN 2hl": Baseline("boltzmann", "DBN", DBN, ONE),
     "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
     "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
     "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
@@ -122,22 +116,12 @@ def _row(search: GridSearch, data: Dataset, row: str) -> dict[str, Any]:
         density: Density = system(**parameters, seed=search.seed)
         if hasattr(density, "report"):
             density.report = search.epoch_reporter(f"{data.name}, {name}")
-        begin = time.perf_counter()
-        density.fit(data.train, data.valid)
-        seconds = round(time.perf_counter() - begin, 3)
-        facts = {"valid_nll": -density.log_prob(data.valid).mean(), "epochs": density.epochs, "seconds": seconds}
+        facts = fit_density(density, data)
         return density, facts, {"masks": parameters.get("orderings", 1), "parameters": density.size}
 
-    existing = search.existing(data, row, lambda result: search.matches(result, grid))
-    if existing is not None:
-        return existing
-    result, best = search.select(data, row, grid, fit)
-
-    def log_prob(rows: NDArray[Any]) -> NDArray[Any]:
-        answer = best.log_prob(rows)
+    def log_prob(density: Density, result: dict[str, Any]) -> NDArray[Any]:
+        answer = density.log_prob(data.test)
         result.update(kind=answer.kind, standard_error=answer.standard_error)
         return answer.values
 
-    search.finish(result, data, log_prob)
-    result["ci95"] = math.hypot(result["ci95"], 1.96 * result["standard_error"])
-    return search.results.put(result)
+    return search.run_cases(data, row, grid, fit, log_prob)

@@ -29,30 +29,21 @@ PROTOCOL: dict[str, Any] = {
     "conditioning": False,
     "signed": False,
     "bias": "zero",
-    "dropout": 0.0,
-    "optimizer": "adagrad",
-    "epsilon": 1e-6,
-    "weight_decay": 0.0,
-    "clip": None,
-    "average": None,
-    "batch_size": 100,
-    "patience": 30,
 }
+PROTOCOL |= {"optimizer": "adagrad", "epsilon": 1e-6, "batch_size": 100, "patience": 30}
+PROTOCOL |= {"dropout": 0.0, "weight_decay": 0.0, "clip": None, "average": None}
 
 
 def cases(
     row: str, budget: str, width: int | None = None, epochs: int | None = None, rates: Sequence[float] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The configurations of a row: parameters of the estimator, by name. Default width, epochs and rates: those of the
-    budget.
+    """The configurations of a row: parameters of the estimator, by name. Defaults are those of the budget.
 
     Example:
         >>> list(cases("MADE 2hl (32 masks)", "full"))[:2]
         ['2x8000-32-masks-rate-0.1-1000-epochs', '2x8000-32-masks-rate-0.05-1000-epochs']
     """
-    layers, masks = ROWS[row]
-    width = WIDTH[budget] if width is None else width
-    epochs = EPOCHS[budget] if epochs is None else epochs
+    (layers, masks), width, epochs = ROWS[row], width or WIDTH[budget], epochs or EPOCHS[budget]
     return {
         f"{layers}x{width}-{masks}-mask{'' if masks == 1 else 's'}-rate-{rate}-{epochs}-epochs": PROTOCOL
         | {"hidden_sizes": (width,) * layers, "masks": masks, "learning_rate": rate, "max_epochs": epochs}

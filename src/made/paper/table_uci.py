@@ -15,40 +15,15 @@ TEST_MASKS = 1000
 
 # Networks of 500 units a layer with direct connections; Adadelta with a decay of 0.95, batches of 100, a look-ahead of
 # 30. With unlimited masks, 300 select the epoch; fewer are used after each epoch, for the sake of time.
-PROTOCOL: dict[str, Any] = {
-    "direct": True,
-    "signed": False,
-    "bias": "zero",
-    "dropout": 0.0,
-    "optimizer": "adadelta",
-    "momentum": 0.95,
-    "weight_decay": 0.0,
-    "clip": None,
-    "average": None,
-    "batch_size": 100,
-    "patience": 30,
-    "max_epochs": 2000,
-    "questions": 0.0,
-    "validation_masks": 16,
-    "evaluation_masks": 300,
-}
+PROTOCOL: dict[str, Any] = {"direct": True, "signed": False, "bias": "zero", "optimizer": "adadelta", "momentum": 0.95}
+PROTOCOL |= {"dropout": 0.0, "weight_decay": 0.0, "clip": None, "average": None, "questions": 0.0, "batch_size": 100}
+PROTOCOL |= {"patience": 30, "max_epochs": 2000, "validation_masks": 16, "evaluation_masks": 300}
 
-# Table 3, and the subset for an evening on two cores.
-GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
-    "full": {
-        "layers": (1, 2),
-        "activation": ("relu", "softplus"),
-        "epsilon": (1e-5, 1e-7, 1e-9),
-        "conditioning": (True, False),
-        "masks": (1, 8, 16, 32, "unlimited"),
-    },
-    "evening": {
-        "layers": (1, 2),
-        "activation": ("relu", "softplus"),
-        "epsilon": (1e-5, 1e-7, 1e-9),
-        "conditioning": (False,),
-        "masks": (1, 8, 16, "unlimited"),
-    },
+# Table 3, and the subset for an evening on two cores: layers, activation, epsilon, conditioning and masks.
+COMMON = ((1, 2), ("relu", "softplus"), (1e-5, 1e-7, 1e-9))
+GRIDS: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "full": (*COMMON, (True, False), (1, 8, 16, 32, "unlimited")),
+    "evening": (*COMMON, (False,), (1, 8, 16, "unlimited")),
 }
 # The one configuration of softplus units that an evening has for one mask: layers and epsilon.
 SOFT = (1, 1e-7)
@@ -76,19 +51,14 @@ def cases(row: str, grid: Literal["full", "evening"], rows: int = 0) -> dict[str
         (24, 96)
     """
     configurations = {}
-    for layers, activation, epsilon, conditioning, masks in product(*GRIDS[grid].values()):
+    for layers, activation, epsilon, conditioning, masks in product(*GRIDS[grid]):
         if (masks == 1) != (row == "MADE"):
             continue
         if grid == "evening" and not _in_an_evening(layers, activation, epsilon, masks, rows):
             continue
         name = f"{layers}x500-{activation}-{epsilon:.0e}{'-conditioning' if conditioning else ''}-{masks}-mask"
-        configurations[name + ("" if masks == 1 else "s")] = PROTOCOL | {
-            "hidden_sizes": (500,) * layers,
-            "activation": activation,
-            "epsilon": epsilon,
-            "conditioning": conditioning,
-            "masks": masks,
-        }
+        varied = {"activation": activation, "epsilon": epsilon, "conditioning": conditioning, "masks": masks}
+        configurations[name + ("" if masks == 1 else "s")] = PROTOCOL | varied | {"hidden_sizes": (500,) * layers}
     return configurations
 
 
