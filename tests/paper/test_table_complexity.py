@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made import Connectivities
-from made.paper.table_complexity import SERIES, TABLE, Sizes, fit_power_law, markdown, measure, operations
+from made.paper.results_page import complexity_tables
+from made.paper.table_complexity import SERIES, TABLE, Sizes, fit_power_law, measure, operations
 
 
 @given(exponent=st.floats(-3, 3), factor=st.floats(1e-6, 1e6), start=st.integers(1, 50))
@@ -66,39 +67,40 @@ def test_the_terms_of_the_theory_are_clear() -> None:
 
 @pytest.fixture(scope="module")
 def measured():
-    """A quick measurement, and the lines that were reported."""
+    """The series of a quick measurement, and the lines that were reported."""
+    series: list[dict] = []
     lines: list[str] = []
     threads, state = torch.get_num_threads(), torch.random.get_rng_state()
-    result = measure(quick=True, report=lines.append)
+    measure(series.append, quick=True, report=lines.append)
     assert torch.get_num_threads() == threads
     assert (torch.random.get_rng_state() == state).all()
-    return result, lines
+    return series, lines
 
 
-def test_what_is_measured(measured) -> None:
-    result, _ = measured
-    assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert list(result) == ["machine", "series", "rows"]
-    assert result["machine"]["threads"] == 1
+def test_what_is_measured_can_be_written(measured) -> None:
+    assert json.loads(json.dumps(measured[0], allow_nan=False)) == measured[0]
+
+
+def test_what_was_measured_before_is_not_measured_again() -> None:
+    series: list[dict] = []
+    measure(series.append, quick=True, done={each.name for each in SERIES} - {"L", "K in 1hl"})
+    assert [each["name"] for each in series] == ["K in 1hl", "L"]
 
 
 def test_every_row_of_the_table_is_measured(measured) -> None:
-    result, _ = measured
-    assert len(result["rows"]) == 9
-    assert all(row["measured"] for row in result["rows"])
-    named = [name for row in result["rows"] for name in row["measured"].split("; ")]
-    assert sorted([*named, "L"]) == sorted(series["name"] for series in result["series"])
+    named = [name for _, _, names in TABLE for name in names.split("; ")]
+    assert sorted([*named, "L"]) == sorted(series["name"] for series in measured[0])
 
 
 def test_a_series_varies_one_size(measured) -> None:
-    for series in measured[0]["series"]:
+    for series in measured[0]:
         assert len(series["sizes"]) == len(series["seconds"]) >= 3
         assert min(series["seconds"]) > 0
         assert set(series["fixed"]) == {"D", "K", "L", "R", "direct", "system"} - {series["symbol"]}
 
 
 def test_exponents_are_fitted_and_reported(measured) -> None:
-    for series, line in zip(measured[0]["series"], measured[1], strict=True):
+    for series, line in zip(measured[0], measured[1], strict=True):
         each = [Sizes(**series["fixed"], **{series["symbol"]: size}) for size in series["sizes"]]
         grown = [2**size for size in series["sizes"]] if "2^" in series["name"] else series["sizes"]
         assert series["theory"] == fit_power_law(grown, list(map(operations, each)))[0]
@@ -115,7 +117,7 @@ def test_threads_are_as_before_even_if_it_fails() -> None:
     try:
         torch.set_num_threads(2)
         with pytest.raises(KeyboardInterrupt):
-            measure(quick=True, report=report)
+            measure(lambda series: None, quick=True, report=report)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -124,9 +126,9 @@ def test_threads_are_as_before_even_if_it_fails() -> None:
 def test_the_page_has_two_tables() -> None:
     series = {"name": "K in 2hl", "symbol": "K", "sizes": [10, 20, 40], "seconds": [0.5, 2.0, 8.0]}
     series |= {"fixed": {"D": 7, "L": 2, "R": 1, "direct": True}, "exponent": 2.0, "stderr": 0.125, "theory": 1.94}
-    rows = [{"model": model, "formula": formula, "measured": name} for model, formula, name in TABLE]
+    rows = [{"row": model, "formula": formula, "measured": name} for model, formula, name in TABLE]
     machine = {"processor": "abacus", "cores": 2, "threads": 1, "system": "wood", "python": "3", "torch": "2"}
-    page = markdown({"machine": machine, "series": [series], "rows": rows}).splitlines()
+    page = "\n\n".join(complexity_tables([{"series": series, "machine": machine}, *rows])).splitlines()
     tables = [[cell.strip() for cell in line.strip("|").split("|")] for line in page if line.startswith("|")]
     assert [len(row) for row in tables] == [3] * 11 + [6] * 3
     assert tables[2] == ["RBM 25 CD steps", "`O(min(2^D K, D 2^K))`", "2^K in RBM"]

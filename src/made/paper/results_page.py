@@ -11,7 +11,7 @@ from made.errors import DataError
 from made.paper import published
 from made.paper.results_file import FIELDS, ResultsFile
 
-__all__ = ["NAMES", "describe_orderings", "results_page"]
+__all__ = ["NAMES", "complexity_tables", "describe_orderings", "results_page"]
 
 Row = Mapping[str, Any]
 
@@ -36,19 +36,26 @@ Generated from the JSON in `results` by `made paper report`, with the paper's nu
 is up to date. NLL is the mean negative log-likelihood of the test rows in nats: lower is better. ± is half of its 95 %
 confidence interval. Configurations are selected by validation rows; test rows are evaluated once."""
 
+EXPONENTS = """\
+D columns, K units in each of L hidden layers (the paper's table stops at two), R masks, each with its own
+ordering. Seconds are processor time for 100 rows on one thread. The exponent is that of a power law
+fitted to the times, ± its standard error; theory is the same for the number of multiply-adds. Times grow
+more slowly where fixed costs matter, and where large matrix products run at a higher rate than small ones."""
+
 
 def results_page(results: Path, link: str = "../results") -> str:
-    """The page, as Markdown.
-
-    Arguments:
-        results: the folder of the JSON and the figures.
-        link: the path of this folder in links of the page.
-    """
+    """The page, as Markdown, of a folder of JSON and figures; ``link`` is the path of this folder in links."""
     rows = {name: _rows(results / f"{name}.json") for name in NAMES}
     for row in rows["baselines"]:
         rows["uci" if row["dataset"] in published.UCI_SETS else "mnist"].append(row)
-    pictures = {name: f"{link}/{name}.png" for name in NAMES if (results / f"{name}.png").exists()}
-    sections = [
+    page = [HEAD]
+    if not rows["baselines"]:
+        page.append(f"Other systems are not measured yet: run `{NAMES['baselines']}`.")
+
+    def picture(title: str, name: str) -> list[str]:
+        return [f"![{title}]({link}/{name}.png)"] if (results / f"{name}.png").exists() else []
+
+    for title, name, write in (
         ("Table 4: binary UCI sets", "uci", _table_4),
         ("Table 6: binarized MNIST", "mnist", _table_6),
         ("More than four orderings favour two layers", "mnist", _layers),
@@ -56,18 +63,11 @@ def results_page(results: Path, link: str = "../results") -> str:
         ("Figure 3: samples", "samples", _figure_3),
         ("Table 1: complexity", "complexity", _table_1),
         ("The claims of speed", "claims", _claims),
-    ]
-    page = [HEAD]
-    if not rows["baselines"]:
-        page.append(f"Other systems are not measured yet: run `{NAMES['baselines']}`.")
-    for title, name, write in sections:
-        page.append(f"## {title}")
-        page.append(write(rows[name]) if rows[name] else f"Not measured yet: run `{NAMES[name]}`.")
-        if name in pictures and rows[name]:
-            page.append(f"![{title}]({pictures[name]})")
+    ):
+        said = [*write(rows[name]), *picture(title, name)] if rows[name] else []
+        page += [f"## {title}", *(said or [f"Not measured yet: run `{NAMES[name]}`."])]
     page.append("## Figure 1: the masks of a connectivity")
-    picture = f"![Figure 1]({pictures['network']})" if "network" in pictures else ""
-    page.append(picture or f"Not plotted yet: run `{NAMES['network']}`.")
+    page += picture("Figure 1", "network") or [f"Not plotted yet: run `{NAMES['network']}`."]
     return "\n\n".join(page) + "\n"
 
 
@@ -83,21 +83,20 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return done
 
 
-def _table_4(rows: Sequence[Row]) -> str:
-    sets = published.UCI_SETS
-    here = {(row["dataset"], row["row"]): row for row in rows}
-    lines: list[tuple[str, str, list[tuple[float, str] | None]]] = []
-    notes = ["The best of each column is bold; ≈ is an estimate, ≤ an upper bound; the interval includes their error."]
-    for model, numbers in published.UCI.items():
-        cells: list[tuple[float, str] | None] = []
-        for name, nll, half in zip(sets, numbers, published.INTERVALS.get(model, [None] * len(sets)), strict=True):
-            supplement = published.SUPPLEMENT.get((model, name))
-            cells.append((nll, f"{nll:.2f} ± {half:.2f}" if half and supplement is None else f"{nll:.2f}"))
-            if supplement is not None:
-                other = f"{supplement:.2f} ± {half:.2f}"
-                notes.append(f"The paper's supplement has {other} for {model} on {name}, its Table 4 {nll:.2f}.")
-        lines.append((model, "paper", cells))
+def _table_4(rows: Sequence[Row]) -> list[str]:
+    sets, here = published.UCI_SETS, {(row["dataset"], row["row"]): row for row in rows}
     models = [*(model for model in BASELINES if any(row == model for _, row in here)), *OURS]
+    notes = ["The best of each column is bold; ≈ is an estimate, ≤ an upper bound; the interval includes their error."]
+    lines: list[tuple[str, str, list[tuple[float, str] | None]]] = []
+    for model, numbers in published.UCI.items():
+        halves = list(published.INTERVALS.get(model, [None] * len(sets)))
+        for (who, name), nll in published.SUPPLEMENT.items():
+            if who == model:
+                place = sets.index(name)
+                other, own = _interval(nll, halves[place]), f"{numbers[place]:.2f}"
+                notes.append(f"The paper's supplement has {other} for {model} on {name}, its Table 4 {own}.")
+                halves[place] = None
+        lines.append((model, "paper", [(nll, _interval(nll, half)) for nll, half in zip(numbers, halves, strict=True)]))
     for model in models:
         found = [here.get((name, model)) for name in sets]
         lines.append((model, "here", [None if row is None else (row["test_nll"], _nll(row)) for row in found]))
@@ -107,17 +106,17 @@ def _table_4(rows: Sequence[Row]) -> str:
         return "" if cell is None else f"**{cell[1]}**" if round(cell[0], 2) == least else cell[1]
 
     body = [[model, whose, *map(shown, cells, best)] for model, whose, cells in lines]
-    parts = [_markdown(("model", "from", *sets), body, right=range(2, 2 + len(sets)))]
     empty = [name for name in sets if name in published.ABSENT and not any(each == name for each, _ in here)]
     notes += [f"Our rows of {name} are empty: {published.ABSENT[name]}." for name in empty]
-    parts.append(" ".join(notes))
-    gaps = [(name, here.get((name, "ours")), here.get((name, "any-order"))) for name in sets]
-    parts += _gap([(name, ours, other) for name, ours, other in gaps if ours is not None and other is not None])
-    ordered = [here[name, model] for name in sets for model in models if (name, model) in here]
-    return "\n\n".join([*parts, *_details(ordered, "uci")])
+    return [
+        _markdown(("model", "from", *sets), body, right=range(2, 2 + len(sets))),
+        " ".join(notes),
+        *_gap([(name, here.get((name, "ours")), here.get((name, "any-order"))) for name in sets]),
+        *_details([here[name, model] for name in sets for model in models if (name, model) in here], "uci"),
+    ]
 
 
-def _table_6(rows: Sequence[Row]) -> str:
+def _table_6(rows: Sequence[Row]) -> list[str]:
     here = {row["row"]: row for row in rows if row["dataset"] == MNIST_SET}
     numbers = [published.MNIST[model] for model in published.MNIST_TRACTABLE]
     exact = [row["test_nll"] for row in here.values() if (row.get("kind") or "exact") == "exact"]
@@ -130,40 +129,42 @@ def _table_6(rows: Sequence[Row]) -> str:
     for model in (*published.MNIST, *(each for each in OURS if each not in published.UCI)):
         theirs, mine = "", here.get(model)
         if model in published.MNIST:
-            nll, half = published.MNIST[model], published.MNIST_INTERVALS.get(model)
-            theirs = f"{nll:.2f}" + ("" if half is None else f" ± {half:.2f}")
+            nll = published.MNIST[model]
+            theirs = _interval(nll, published.MNIST_INTERVALS.get(model))
             theirs = bold(nll, theirs) if model in published.MNIST_TRACTABLE else f"≈ {theirs}"
-        size, most = ("", "") if mine is None else (_units(mine), f"{_parameters(mine).get('max_epochs', '')}")
-        body.append([model, theirs, "" if mine is None else bold(mine["test_nll"], _nll(mine)), size, most])
-    parts = [_markdown(("model", "paper", "here", "units here", "most epochs here"), body, right=(1, 2, 4))]
+        ours = ["", "", ""]
+        if mine is not None:
+            ours = [bold(mine["test_nll"], _nll(mine)), _units(mine), f"{_parameters(mine).get('max_epochs', '')}"]
+        body.append([model, theirs, *ours])
     text = "The best exact number is bold; ≈ is an estimate, ≤ an upper bound. "
     text += f"The paper's MADE has {WIDTH} units in each layer"
     sizes = [_parameters(row)["hidden_sizes"] for model, row in here.items() if model.startswith("MADE")]
     if narrow := sorted({size for each in sizes for size in each if size != WIDTH}):
         who = "some rows have" if any(WIDTH in each for each in sizes) else "it has"
         text += f"; here {who} {_and(narrow)}, as the table says, and the two columns are not of the same model there"
-    parts.append(f"{text}.")
-    if "ours" in here and "any-order" in here:
-        parts += _gap([(MNIST_SET, here["ours"], here["any-order"])])
-    ordered = [here[model] for model in (*published.MNIST, *OURS) if model in here]
-    return "\n\n".join([*parts, *_details(ordered, "mnist")])
+    return [
+        _markdown(("model", "paper", "here", "units here", "most epochs here"), body, right=(1, 2, 4)),
+        f"{text}.",
+        *_gap([(MNIST_SET, here.get("ours"), here.get("any-order"))]),
+        *_details([here[model] for model in (*published.MNIST, *OURS) if model in here], "mnist"),
+    ]
 
 
-def _gap(sets: Sequence[tuple[str, Row, Row]]) -> list[str]:
-    """The cost of any-order models."""
-    if not sets:
-        return []
+def _gap(sets: Sequence[tuple[str, Row | None, Row | None]]) -> list[str]:
+    """The cost of any-order models, where both rows are measured."""
     body = []
     for name, ours, other in sets:
-        least, most = ours["test_nll"], other["test_nll"]
-        gap, orderings = f"{100 * (most / least - 1):+.2f} %", describe_orderings(other["config"].get("parameters", {}))
-        body.append([name, f"{least:.2f}", f"{most:.2f}", gap, orderings])
-    return [
+        if ours is not None and other is not None:
+            least, most = ours["test_nll"], other["test_nll"]
+            orderings = describe_orderings(other["config"].get("parameters", {}))
+            body.append([name, f"{least:.2f}", f"{most:.2f}", f"{100 * (most / least - 1):+.2f} %", orderings])
+    said = (
         "The gap between the any-order model, which can condition on any columns, and ours, in percent of the NLL of "
         "ours, and the orderings in which whole rows were scored. A share of the updates used the natural one "
-        "(`whole_rows`); all but a share used the scan of the image (`any_order`).",
-        _markdown(("set", "ours", "any-order", "gap", "orderings"), body, right=(1, 2, 3)),
-    ]
+        "(`whole_rows`); all but a share used the scan of the image (`any_order`)."
+    )
+    table = _markdown(("set", "ours", "any-order", "gap", "orderings"), body, right=(1, 2, 3))
+    return [said, table] if body else []
 
 
 def describe_orderings(parameters: Mapping[str, Any]) -> str:
@@ -180,8 +181,6 @@ def describe_orderings(parameters: Mapping[str, Any]) -> str:
 
 def _details(rows: Sequence[Row], name: str) -> list[str]:
     """How each number was produced."""
-    if not rows:
-        return []
     body = []
     for row in rows:
         facts = [f"{row['valid_nll']:.2f}", _nll(row), f"{row['epochs']}", f"{row['seconds']:.0f}", f"{row['seed']}"]
@@ -190,40 +189,40 @@ def _details(rows: Sequence[Row], name: str) -> list[str]:
         command = f"`{row['command']}`" if row.get("command") else ""
         body.append([row["dataset"], row["row"], *words, *facts, row["commit"] or "", command])
     head = ("set", "row", "configuration", "budget", "tried", "masks", "valid NLL", "test NLL", "epochs", "seconds")
-    return [
+    said = (
         f"How our numbers were produced; all parameters are in `results/{name}.json`, those of the other systems in "
-        "`results/baselines.json`. Epochs and seconds are those of the selected configuration, summed over networks.",
-        _markdown((*head, "seed", "commit", "command"), body, right=range(4, 11)),
-    ]
+        "`results/baselines.json`. Epochs and seconds are those of the selected configuration, summed over networks."
+    )
+    table = _markdown((*head, "seed", "commit", "command"), body, right=range(4, 11))
+    return [said, table] if body else []
 
 
-def _layers(rows: Sequence[Row]) -> str:
+def _layers(rows: Sequence[Row]) -> list[str]:
     here = {row["row"]: row for row in rows if row["dataset"] == MNIST_SET}
     body, said = [], []
     for masks in ("1 mask", "32 masks"):
         names = [f"MADE {layers}hl ({masks})" for layers in (1, 2)]
-        theirs, mine = [published.MNIST[name] for name in names], [here.get(name) for name in names]
-        body.append([masks, *(f"{nll:.2f}" for nll in theirs), *("" if row is None else _nll(row) for row in mine)])
-        one, two = mine
+        theirs, (one, two) = [published.MNIST[name] for name in names], [here.get(name) for name in names]
+        mine = ("" if row is None else _nll(row) for row in (one, two))
+        body.append([masks, *(f"{nll:.2f}" for nll in theirs), *mine])
         if one is None or two is None:
             said.append(f"With {masks}, not both are measured here yet.")
-            continue
-        if {_units(one)} != set(_units(two).split(" x ")):
+        elif {_units(one)} != set(_units(two).split(" x ")):
             sizes = f"one layer has {_units(one)} units here, and two have {_units(two)}"
             said.append(f"With {masks}, {sizes}: no comparison.")
-            continue
-        gain, wide = one["test_nll"] - two["test_nll"], (one["ci95"] or 0) + (two["ci95"] or 0)
-        said.append(
-            f"With {masks}, two layers are {abs(gain):.2f} nats {'better' if gain > 0 else 'worse'} here"
-            f"{' (the intervals overlap)' if abs(gain) < wide else ''}, and {abs(theirs[0] - theirs[1]):.2f} "
-            f"{'better' if theirs[0] > theirs[1] else 'worse'} in the paper."
-        )
+        else:
+            gain, wide = one["test_nll"] - two["test_nll"], (one["ci95"] or 0) + (two["ci95"] or 0)
+            said.append(
+                f"With {masks}, two layers are {abs(gain):.2f} nats {'better' if gain > 0 else 'worse'} here"
+                f"{' (the intervals overlap)' if abs(gain) < wide else ''}, and {abs(theirs[0] - theirs[1]):.2f} "
+                f"{'better' if theirs[0] > theirs[1] else 'worse'} in the paper."
+            )
     head = ("masks", "1 layer, paper", "2 layers, paper", "1 layer, here", "2 layers, here")
     claim = '"When more than four orderings were used, the deeper variant of MADE always yielded better results."'
-    return "\n\n".join([f"The paper: {claim}", _markdown(head, body, right=range(1, 5)), " ".join(said)])
+    return [f"The paper: {claim}", _markdown(head, body, right=range(1, 5)), " ".join(said)]
 
 
-def _figure_2(rows: Sequence[Row]) -> str:
+def _figure_2(rows: Sequence[Row]) -> list[str]:
     points = {(row["masks"], row["config"]["batch_size"], row["dataset"], _units(row)): row for row in rows}
     parts = []
     for dataset, units in sorted({key[2:] for key in points}):
@@ -240,42 +239,68 @@ def _figure_2(rows: Sequence[Row]) -> str:
             "only the number of masks and the batch size differ.",
             _markdown(("masks", *(f"batches of {each}" for each in batches)), body, right=range(len(batches) + 1)),
         ]
-    parts.append("The paper plots this without numbers; according to its text, one layer is best at about 8 masks.")
-    return "\n\n".join(parts)
+    return [*parts, "The paper plots this without numbers; according to its text, one layer is best at about 8 masks."]
 
 
-def _figure_3(rows: Sequence[Row]) -> str:
-    return "\n\n".join(
+def _figure_3(rows: Sequence[Row]) -> list[str]:
+    return [
         f"{row['samples']} samples of `{row['config']['name']}` ({row['dataset']}, seed {row['seed']}), each row "
         f"of ten with its own mask, beside their nearest training rows, from which they differ in "
         f"{row['nearest']:.1f} columns on average; test rows differ in {row['nearest_of_test']:.1f} from theirs; "
         f"{row['copies'] or 'none'} of the samples {'is a copy' if row['copies'] == 1 else 'are copies'}."
         for row in rows
-    )
+    ]
 
 
-def _table_1(rows: Sequence[Row]) -> str:
-    from made.paper.table_complexity import markdown
-
-    text = markdown(
-        {
-            "machine": rows[0]["machine"],
-            "series": [row["series"] for row in rows if "series" in row],
-            "rows": [
-                {"model": row["row"], "formula": row["formula"], "measured": row["measured"]}
-                for row in rows
-                if "formula" in row
-            ],
-        }
-    ).rstrip()
+def _table_1(rows: Sequence[Row]) -> list[str]:
+    parts = complexity_tables(rows)
     if rows[0].get("budget") == "quick":
-        text += f"\n\nThese networks were tiny (--quick) and the times are meaningless: run `{NAMES['complexity']}`."
-    return text
+        parts.append(f"These networks were tiny (--quick) and the times are meaningless: run `{NAMES['complexity']}`.")
+    return parts
+
+
+def complexity_tables(rows: Sequence[Row]) -> list[str]:
+    """The results of Table 1: the paper's formulas, and the measured exponents."""
+    formulas = [(row["row"], f"`{row['formula']}`", row["measured"] or "") for row in rows if "formula" in row]
+    body = []
+    for each in (row["series"] for row in rows if "series" in row):
+        fixed = [f"{name} = {value}" for name, value in each["fixed"].items() if name in "DKLR"]
+        power, seconds = "2^" if each["name"].startswith("2^") else "", each["seconds"]
+        sizes = f"{power}{each['sizes'][0]} to {power}{each['sizes'][-1]}"
+        times, exponent = f"{seconds[0]:.4f} to {seconds[-1]:.4f}", f"{each['exponent']:.2f} ± {each['stderr']:.2f}"
+        rest = ", ".join([*fixed, *["direct"] * each["fixed"]["direct"]])
+        body.append((each["name"], sizes, rest, times, exponent, f"{each['theory']:.2f}"))
+    where = rows[0]["machine"]
+    return [
+        _markdown(("model", "time of an exact NLL", "measured below"), formulas),
+        EXPONENTS,
+        _markdown(("what grows", "from, to", "the rest", "seconds", "exponent, measured", "theory"), body),
+        f"Measured on: {where['processor']}, {where['threads']} of {where['cores']} cores, {where['system']}, "
+        f"Python {where['python']}, torch {where['torch']}.",
+    ]
+
+
+def _claims(rows: Sequence[Row]) -> list[str]:
+    body = []
+    for row in rows:
+        ratio = f"{row['ratio']['median']:.1f} ({row['ratio']['low']:.1f} to {row['ratio']['high']:.1f})"
+        times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in row["medians"].items())
+        body.append([row["row"], row["paper"], ", ".join(row["medians"]), ratio, times])
+    head = ("work", "the paper, on a GPU", "compared", "times as fast", "seconds")
+    said = (
+        "784 columns; log p of 1000 rows; a step of 100 rows, 500 of which make an epoch. Times are medians of "
+        "interleaved runs in one process, with quartiles in brackets: how many times as fast the first is as the "
+        "second. [baselines.md](baselines.md#the-papers-claims-of-speed) explains why some claims do not hold here."
+    )
+    return [_markdown(head, body, right=(3,)), said]
 
 
 def _nll(row: Row) -> str:
-    nll = f"{SIGNS[row.get('kind') or 'exact']}{row['test_nll']:.2f}"
-    return nll + ("" if row["ci95"] is None else f" ± {row['ci95']:.2f}")
+    return SIGNS[row.get("kind") or "exact"] + _interval(row["test_nll"], row["ci95"])
+
+
+def _interval(nll: float, half: float | None) -> str:
+    return f"{nll:.2f}" if half is None else f"{nll:.2f} ± {half:.2f}"
 
 
 def _parameters(row: Row) -> dict[str, Any]:
@@ -294,22 +319,6 @@ def _units(row: Row) -> str:
 def _and(values: Iterable[object]) -> str:
     words = list(map(str, values))
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _claims(rows: Sequence[Row]) -> str:
-    body = []
-    for row in rows:
-        (first, _), (second, _) = row["medians"].items()
-        ratio = f"{row['ratio']['median']:.1f} ({row['ratio']['low']:.1f} to {row['ratio']['high']:.1f})"
-        times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in row["medians"].items())
-        body.append([row["row"], row["paper"], f"{first}, {second}", ratio, times])
-    head = ("work", "the paper, on a GPU", "compared", "times as fast", "seconds")
-    said = (
-        "784 columns; log p of 1000 rows; a step of 100 rows, 500 of which make an epoch. Times are medians of "
-        "interleaved runs in one process, with quartiles in brackets: how many times as fast the first is as the "
-        "second. [baselines.md](baselines.md#the-papers-claims-of-speed) explains why some claims do not hold here."
-    )
-    return "\n\n".join([_markdown(head, body, right=(3,)), said])
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -30,11 +30,11 @@ from made.baselines.eonade import OrderlessNetwork
 from made.baselines.nade import NADENetwork
 from made.network.connectivity import Connectivities
 from made.network.masked import Network
-from made.paper.provenance import machine_info
+from made.network.threads import single_thread
 from made.queries.ensemble import Ensemble
 from made.queries.likelihood import log_prob
 
-__all__ = ["Sizes", "fit_power_law", "markdown", "measure", "operations"]
+__all__ = ["TABLE", "Sizes", "fit_power_law", "measure", "operations"]
 
 ROWS = 100  # the paper's batch
 REPEATS = 15
@@ -154,34 +154,24 @@ def fit_power_law(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
 
 
 def measure(
+    keep: Callable[[dict[str, Any]], object],
     *,
     quick: bool = False,
-    done: Mapping[str, dict[str, Any]] | None = None,
-    keep: Callable[[dict[str, Any]], object] = lambda series: None,
+    done: Container[str] = (),
     report: Callable[[str], object] = lambda line: None,
-) -> dict[str, Any]:
-    """Measure every series on one thread; the return value can be written as JSON.
+) -> None:
+    """Measure every series on one thread; each can be written as JSON.
 
     Arguments:
-        quick: use tiny networks, whose times are meaningless, as a test.
-        done: series that were measured before, by name.
         keep: called with each measured series.
+        quick: use tiny networks, whose times are meaningless, as a test.
+        done: the names of series that were measured before.
         report: called with a line about each series.
     """
-    done, series = done or {}, []
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with single_thread():
         for each in SERIES:
-            measured = done.get(each.name)
-            if measured is None:
-                measured = _measure(_tiny(each) if quick else each, 2 if quick else REPEATS, report)
-                keep(measured)
-            series.append(measured)
-    finally:
-        torch.set_num_threads(threads)
-    rows = [{"model": model, "formula": formula, "measured": measured} for model, formula, measured in TABLE]
-    return {"machine": machine_info(), "series": series, "rows": rows}
+            if each.name not in done:
+                keep(_measure(_tiny(each) if quick else each, 2 if quick else REPEATS, report))
 
 
 def _tiny(series: Series) -> Series:
@@ -209,57 +199,5 @@ def _measure(series: Series, repeats: int, report: Callable[[str], object]) -> d
     theory, _ = fit_power_law(series.grown(), [operations(sizes) for sizes in series.each()])
     report(f"{series.name}: exponent {exponent:.2f} ± {error:.2f}, theory {theory:.2f}")
     fixed = {name: value for name, value in asdict(series.base).items() if name != series.symbol}
-    return {
-        "name": series.name,
-        "symbol": series.symbol,
-        "fixed": fixed,
-        "sizes": list(series.sizes),
-        "seconds": least,
-        "exponent": exponent,
-        "stderr": error,
-        "theory": theory,
-    }
-
-
-def markdown(result: dict[str, Any]) -> str:
-    """The measurements as two Markdown tables: the paper's, and the exponents."""
-    lines = _table(
-        ("model", "time of an exact NLL", "measured below"),
-        [(row["model"], f"`{row['formula']}`", row["measured"] or "") for row in result["rows"]],
-    )
-    lines += [
-        "",
-        "D columns, K units in each of L hidden layers (the paper's table stops at two), R masks, each with its own",
-        f"ordering. Seconds are processor time for {ROWS} rows on one thread. The exponent is that of a power law",
-        "fitted to the times, ± its standard error; theory is the same for the number of multiply-adds. Times grow",
-        "more slowly where fixed costs matter, and where large matrix products run at a higher rate than small ones.",
-        "",
-    ]
-    exponents = []
-    for each in result["series"]:
-        fixed = ", ".join(f"{name} = {value}" for name, value in each["fixed"].items() if name in "DKLR")
-        sizes, seconds = each["sizes"], each["seconds"]
-        exponents.append(
-            (
-                each["name"],
-                " to ".join(
-                    f"2^{size}" if each["name"].startswith("2^") else f"{size}" for size in (sizes[0], sizes[-1])
-                ),
-                fixed + (", direct" if each["fixed"]["direct"] else ""),
-                f"{seconds[0]:.4f} to {seconds[-1]:.4f}",
-                f"{each['exponent']:.2f} ± {each['stderr']:.2f}",
-                f"{each['theory']:.2f}",
-            )
-        )
-    lines += _table(("what grows", "from, to", "the rest", "seconds", "exponent, measured", "theory"), exponents)
-    where = result["machine"]
-    lines += [
-        "",
-        f"Measured on: {where['processor']}, {where['threads']} of {where['cores']} cores, {where['system']}, "
-        f"Python {where['python']}, torch {where['torch']}.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+    facts = {"name": series.name, "symbol": series.symbol, "fixed": fixed, "sizes": list(series.sizes)}
+    return facts | {"seconds": least, "exponent": exponent, "stderr": error, "theory": theory}

@@ -21,7 +21,8 @@ def complexity(
     """Table 1: how the time of an exact NLL grows with columns, units, layers and masks, measured on this machine."""
     from made.paper.provenance import machine_info
     from made.paper.results_file import ResultsFile
-    from made.paper.table_complexity import markdown, measure
+    from made.paper.results_page import complexity_tables
+    from made.paper.table_complexity import TABLE, measure
 
     writable(results, "--results")
     record = ResultsFile(results / "complexity.json")
@@ -32,9 +33,7 @@ def complexity(
         note(f"Note: {record.path} has a full measurement, and a quick one does not replace it.")
     # A complete measurement is repeated, an interrupted one is resumed: the table is written last.
     stopped = kept and not any(each.get("formula") for each in there if each.get("budget") == budget)
-    done = {
-        each["row"]: each["series"] for each in there if stopped and each.get("series") and each["budget"] == budget
-    }
+    done = {each["row"] for each in there if stopped and each.get("series") and each["budget"] == budget}
     rows: list[dict[str, Any]] = []
 
     def keep(row: dict[str, Any]) -> None:
@@ -42,16 +41,18 @@ def complexity(
 
     if kept and not stopped:
         record.remove(budget)
-    result = measure(
+    measure(
+        # The times of a series are its own key: `seconds`, as everywhere, is a number.
+        lambda each: keep({"row": each["name"], "config": each["fixed"], "series": each}),
         quick=quick,
         done=done,
-        # The times of a series are its own key: `seconds`, as everywhere, is a number.
-        keep=lambda each: keep({"row": each["name"], "config": each["fixed"], "series": each}),
         report=lambda line: note(line) if mode.progress else None,
     )
-    for each in result["rows"]:
-        keep({"row": each["model"], "formula": each["formula"], "measured": each["measured"]})
+    for model, formula, measured in TABLE:
+        keep({"row": model, "formula": formula, "measured": measured})
+    if kept:
+        rows = record.rows()
     if mode.json:
-        print_json(record.rows() if kept else rows)
+        print_json(rows)
     else:
-        say(markdown(result).rstrip("\n"))
+        say("\n\n".join(complexity_tables(rows)))
