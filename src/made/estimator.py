@@ -23,8 +23,7 @@ from made.model.model import Model, RandomState
 from made.model.prepare import check_parameters, prepare
 from made.parameters import PARAMETERS
 from made.tables.schema import Kinds, dropped
-from made.tables.table import Table
-from made.tables.target import with_target
+from made.tables.table import Table, with_target
 from made.training.state import Epoch
 
 __all__ = ["MADE"]

@@ -14,10 +14,10 @@ import torch
 from made import MADE
 from made.errors import ModelError
 from made.model import manifest
+from made.model.checkpoint import read_tensors, tensors_file
 from made.model.config import Config
 from made.model.folder import Folder, commit, replace_folder
 from made.model.manifest import Manifest, Written
-from made.model.tensors import read_tensors, tensors_file
 
 ROWS = np.random.default_rng(0).integers(2, size=(40, 1)).repeat(3, axis=1)
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from made import MADE
 from made.errors import DataError, QuestionError
-from made.tables.target import with_target
+from made.tables.table import with_target
 
 SMALL = {"hidden_sizes": (16,), "evaluation_masks": 2, "max_epochs": 20, "random_state": 0}
 RANDOM = np.random.default_rng(0)

@@ -8,7 +8,6 @@ kind. A value on a grid (a code, an integer) is the interval of half a spacing o
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import eq, ge, gt, le, lt
 from typing import TypeAlias
@@ -19,8 +18,7 @@ from made.errors import QuestionError
 from made.tables.dates import seconds_in
 from made.tables.field import Field
 
-__all__ = ["Box", "Boxes", "Region", "boxes_of", "columns_of", "common", "contains", "everything", "is_points"]
-__all__ += ["values_in"]
+__all__ = ["Box", "Boxes", "Region", "boxes_of", "columns_of", "common", "everything", "is_points", "values_in"]
 
 Region: TypeAlias = tuple[tuple[float, float], ...]
 Box: TypeAlias = Mapping[int, Region]
@@ -35,12 +33,6 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {"=": eq, "<": lt, "<=": le
 def everything(kind: Column) -> Region:
     """The region of all values of a column; "missing", where it is a value of its own, comes after all numbers."""
     return (kind.support,)
-
-
-def contains(region: Region, value: float) -> bool:
-    """Whether a value is in the region."""
-    place = bisect_right(region, (value, math.inf)) - 1
-    return place >= 0 and region[place][0] <= value < region[place][1]
 
 
 def union(*regions: Region) -> Region:

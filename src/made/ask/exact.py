@@ -100,15 +100,10 @@ def probability(
     most_states: int = MOST_STATES,
     generator: torch.Generator | None = None,
 ) -> Probability:
-    """The probability of a condition, given another, under the ensemble.
+    """The probability of a condition, given another, under the ensemble; see :mod:`made.ask.parser`.
 
-    Arguments:
-        ensemble: the network and its masks.
-        fields: the columns as the table has them.
-        question: see :mod:`made.ask.parser`.
-        samples: the number of paths of an estimate, rounded up to the same number for each mask.
-        most_states: the largest number of states to sum over; 0 forces an estimate.
-        generator: the random generator of an estimate.
+    An estimate takes as many paths as ``samples``, rounded up to the same number for each mask. A sum has at most
+    ``most_states`` states; 0 forces an estimate.
     """
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
         raise ValueError(f"{argument('samples')} should be a whole number, at least 2, not {samples!r}.")
@@ -228,8 +223,9 @@ class _Exact:
                 if total is None:
                     return None
                 found.append(total)
-        means = [_log_sum([log_p for log_p, _ in found]) for found in totals]
-        above, below = ((mean, sum(count for _, count in found)) for mean, found in zip(means, totals, strict=True))
+        logs = [torch.tensor([log_p for log_p, _ in found], dtype=torch.float64) for found in totals]
+        counts = [sum(count for _, count in found) for found in totals]
+        above, below = ((log.logsumexp(dim=0).item(), count) for log, count in zip(logs, counts, strict=True))
         return above, below, last
 
     def _total(
@@ -290,7 +286,3 @@ class _Exact:
             mass = (prediction.weights.double().unsqueeze(-1) + cells.log_intervals(prediction.units)).cpu()
             answers.append(mass.masked_fill(~allowed[part], -torch.inf).logsumexp(dim=(0, 2)))
         return torch.cat(answers)
-
-
-def _log_sum(values: Sequence[float]) -> float:
-    return torch.tensor(values, dtype=torch.float64).logsumexp(dim=0).item()

@@ -38,16 +38,8 @@ MOST_CELLS = 2**22  # of all paths together, in one column
 class Cells:
     """The cells of one column: each box contains all of a cell or nothing of it.
 
-    Cells are the values of a discrete column, or the intervals between the ends of the boxes of a numeric one.
-
-    Arguments:
-        d: the number of the column.
-        kind: its kind.
-        boxes: the boxes, at least one.
-
-    Attributes:
-        low, high: the ends of each cell that is in a box.
-        flags: the cells of each box, (boxes, cells).
+    Cells are the values of a discrete column, or the intervals between the ends of the boxes of a numeric one: ``low``
+    and ``high`` of each cell that is in a box. ``flags`` are the cells of each box, (boxes, cells).
     """
 
     def __init__(self, d: int, kind: Column, boxes: Boxes) -> None:
@@ -102,16 +94,9 @@ def _inside(region: Region, values: Tensor) -> Tensor:
 
 
 class Paths:
-    """Several paths: their values and their weights.
+    """Several paths: their values and the logarithms of their weights.
 
-    Arguments:
-        ensemble: the network and its masks.
-        values: where they start: coded values, anything for those not known, (paths, columns).
-        known: which columns are known, (columns).
-        generator: the random generator.
-
-    Attributes:
-        log_weight: the logarithm of each path's weight, (paths).
+    They start at coded values, (paths, columns), of which those of the ``known`` columns count.
     """
 
     def __init__(self, ensemble: Ensemble, values: Tensor, known: Tensor, generator: torch.Generator | None) -> None:
@@ -140,15 +125,13 @@ class Paths:
         An any-order model puts these columns right after all that is known. In a fixed ordering others may come before
         the last of them; their values are drawn.
         """
+        walk = self._walk_prefix
         if self.ensemble.any_order:
+            walk = self._walk_any
             more = {d: Cells(d, self.network.columns[d], self._boxes) for d in columns if d not in self._cells}
             self._cells |= more
         for number in numbers.unique().tolist():
-            which = (numbers == number).nonzero().squeeze(1).to(self.values.device)
-            if self.ensemble.any_order:
-                self._walk_any(which, columns, number)
-            else:
-                self._walk_prefix(which, columns, number)
+            walk((numbers == number).nonzero().squeeze(1).to(self.values.device), columns, number)
 
     def _walk_any(self, which: Tensor, columns: Sequence[int], number: int) -> None:
         known = self.known[which]
@@ -196,12 +179,10 @@ class Paths:
         allowed = (alive.double() @ flags.double()) > 0  # (paths, cells)
         masses = cells.log_intervals(units).masked_fill(~allowed, -torch.inf)
         self.log_weight[which] += masses.logsumexp(dim=1)
-        chosen, within = choose(masses, self._uniform(len(which)))  # a path without any box left has weight 0
+        noise = torch.rand(len(which), generator=self.generator, dtype=torch.float64, device=self.values.device)
+        chosen, within = choose(masses, noise)  # a path without any box left has weight 0
         self.values[which, d] = cells.draw(units, chosen, within).to(self.values.dtype)
         self._alive[which] = alive & flags.t()[chosen]
-
-    def _uniform(self, count: int) -> Tensor:
-        return torch.rand(count, generator=self.generator, dtype=torch.float64, device=self.values.device)
 
 
 class Estimate:

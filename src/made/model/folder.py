@@ -31,19 +31,8 @@ from made.io.atomic import PART, atomic, staged, sync
 from made.io.lock import hold
 from made.model.manifest import LARGEST_JSON, MANIFEST, NAMES, Manifest, Written, parse_object
 
-__all__ = [
-    "Content",
-    "Folder",
-    "add_files",
-    "check_replaceable",
-    "commit",
-    "is_begun",
-    "is_model",
-    "lists",
-    "manifest_text",
-    "real_path",
-    "replace_folder",
-]
+__all__ = ["Content", "Folder", "add_files", "check_replaceable", "commit", "is_begun", "is_model", "lists"]
+__all__ += ["manifest_text", "real_path", "replace_folder"]
 
 HISTORY = "history.jsonl"
 WAIT = 60.0  # seconds, for another process that writes to the same folder
@@ -57,17 +46,11 @@ ASIDE = re.compile(rf"\.made-[0-9a-f]{{64}}-(?:{NAMES.pattern})")
 
 @dataclass(frozen=True)
 class Folder:
-    """A model folder whose files match its manifest.
-
-    Attributes:
-        path: the folder.
-        manifest: its manifest.
-        places: the path of each file.
-    """
+    """A model folder whose files match its manifest."""
 
     path: Path
     manifest: Manifest
-    places: Mapping[str, Path]
+    places: Mapping[str, Path]  # of each file
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, to_train: bool = True) -> Folder:

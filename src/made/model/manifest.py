@@ -51,17 +51,11 @@ class Written:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The manifest of a folder.
+    """The manifest of a folder."""
 
-    Attributes:
-        finished: whether training came to its end.
-        files: the files that count, by name.
-        text: the manifest as it is on disk.
-    """
-
-    finished: bool
-    files: dict[str, Written]
-    text: bytes
+    finished: bool  # whether training came to its end
+    files: dict[str, Written]  # the files that count, by name
+    text: bytes  # as it is on disk
 
     @classmethod
     def of(cls, finished: bool, files: Mapping[str, Written]) -> Manifest:

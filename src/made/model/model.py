@@ -21,10 +21,9 @@ from made.ask.exact import SAMPLES, Probability, probability
 from made.errors import DataError, QuestionError, UnseenWarning
 from made.hints import argument
 from made.model.card import card
-from made.model.checkpoint import checkpoint_content, history_lines, read_folder
+from made.model.checkpoint import checkpoint_content, history_lines, read_folder, tensors_file
 from made.model.config import Config
 from made.model.folder import Content, replace_folder
-from made.model.tensors import tensors_file
 from made.network.masked import Network
 from made.queries.conditional import Forecast, forecast
 from made.queries.conditional import quantiles as quantiles_of

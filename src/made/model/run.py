@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,39 +69,29 @@ class Run:
             tensorboard: a folder for the curves of TensorBoard.
             after_epoch: called after each epoch; an exception that it raises ends training.
         """
-        if self.trainer is None:
+        trainer, folder = self.trainer, self.folder
+        if trainer is None:
             return
-        if self.folder is None:
-            self._train(self.trainer, verbose, tensorboard, after_epoch)
-            return
-        check_replaceable(self.folder, ())
-        with hold(self.folder, wait=WAIT):
-            check_replaceable(self.folder)
-            if self.before is not None and self.before.state is not None:
-                checkpoint(self.folder, self.before.config, self.before.state)
-            else:
-                commit(self.folder, {}, finished=False)
-            self._train(self.trainer, verbose, tensorboard, after_epoch)
-
-    def _train(
-        self,
-        trainer: Trainer,
-        verbose: bool,
-        tensorboard: str | os.PathLike[str] | None,
-        after_epoch: Callable[[Epoch], None] | None,
-    ) -> None:
-        keep = None if self.folder is None else partial(checkpoint, self.folder, self.config)
-        with nullcontext() if tensorboard is None else TensorBoard(tensorboard) as board:
+        with ExitStack() as stack:
+            if folder is not None:
+                check_replaceable(folder, ())
+                stack.enter_context(hold(folder, wait=WAIT))
+                check_replaceable(folder)
+                if self.before is not None and self.before.state is not None:
+                    checkpoint(folder, self.before.config, self.before.state)
+                else:
+                    commit(folder, {}, finished=False)
+            reports = [] if after_epoch is None else [after_epoch]
+            if tensorboard is not None:
+                reports.insert(0, stack.enter_context(TensorBoard(tensorboard)).report)
             try:
                 with bar(trainer, verbose) as shown:
 
                     def report(epoch: Epoch) -> None:
-                        shown.report(epoch)
-                        if board is not None:
-                            board.report(epoch)
-                        if after_epoch is not None:
-                            after_epoch(epoch)
+                        for each in (shown.report, *reports):
+                            each(epoch)
 
+                    keep = None if folder is None else partial(checkpoint, folder, self.config)
                     trainer.run(keep=keep, report=report, tick=shown.tick)
                 # More epochs can follow only if it was not patience that ended these.
                 state = trainer.snapshot().copy() if trainer.state.waited < trainer.config.patience else None
@@ -110,19 +100,18 @@ class Run:
                 self._end(trainer, None, finished=False)
                 raise
             except Interrupted as interrupted:
-                if self.folder is None:
+                if folder is None:
                     raise
-                remedy = f"Its state is saved: resume it with resume_from={str(self.folder)!r}."
+                remedy = f"Its state is saved: resume it with resume_from={str(folder)!r}."
                 raise Interrupted(interrupted.message, interrupted.signal, remedy=remedy) from None
             finally:
                 trainer.network.eval()
-        self._end(trainer, nll, finished=True, state=state)
+            self._end(trainer, nll, finished=True, state=state)
 
     def _end(self, trainer: Trainer, nll: float | None, *, finished: bool, state: Any = None) -> None:
         """Make the model, and write it to the folder."""
-        config, network = self.config.with_scores(trainer, nll), trainer.network
-        history = trainer.state.history
-        self.model = Model(config, config.ensemble(network), history, finished, state, self.template)
+        config, history = self.config.with_scores(trainer, nll), trainer.state.history
+        self.model = Model(config, config.ensemble(trainer.network), history, finished, state, self.template)
         if self.folder is not None:
             kept = [] if state is None else [checkpoint_name(trainer.state)]
             commit(self.folder, self.model.files(), finished=finished, keep=kept)

@@ -29,9 +29,9 @@ from made.columns.onehot import Exclusive
 from made.errors import ModelError
 from made.estimator import MADE
 from made.io.datasets import Dataset
+from made.model.checkpoint import read_tensors, tensors_file
 from made.model.config import data_digest
 from made.model.folder import Folder, is_model, replace_folder
-from made.model.tensors import read_tensors, tensors_file
 from made.paper.grid_search import GridSearch, as_json, fit_density, fit_facts
 from made.parameters import PLAIN
 

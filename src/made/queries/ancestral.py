@@ -43,16 +43,10 @@ def ancestral(
     temperature: float,
     wanted: Tensor | None = None,
 ) -> Tensor:
-    """Fill in the unknown values of rows, columns in the order of the layout. Shapes: all (rows, columns).
+    """Fill in the unknown values of coded rows, columns in the order of a packed layout. Shapes: all (rows, columns).
 
-    Arguments:
-        network: the network.
-        layout: a packed layout.
-        values: the values, coded.
-        known: flags of the known ones; ``None`` for none.
-        uniform: uniform random numbers; ``None`` for the most likely values.
-        temperature: of each conditional.
-        wanted: flags of the columns to draw, (columns); ``None`` for all that are not known.
+    ``known`` are flags, ``None`` for none; without random numbers, the most likely values are filled in. ``wanted`` are
+    flags of the columns to draw, (columns); ``None`` for all that are not known.
     """
     columns, last = layout.columns, network.depth + 1
     given = known is not None and network.connectivities.any_order

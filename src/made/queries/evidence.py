@@ -127,8 +127,8 @@ def _flags(network: Network, given: Given, rows: int) -> Tensor:
         return flags.expand(rows, width)
     columns = torch.zeros(width, dtype=torch.bool)
     if flags.numel():
-        wmissing = flags.ndim == 1 and not flags.dtype.is_floating_point
-        if not wmissing or not all(0 <= column < width for column in flags.tolist()):
+        whole = flags.ndim == 1 and not flags.dtype.is_floating_point
+        if not whole or not all(0 <= column < width for column in flags.tolist()):
             raise ValueError(
                 f"'given' should be flags, or column names or numbers from 0 to {width - 1}, not {given!r}."
             )

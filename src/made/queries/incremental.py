@@ -31,9 +31,7 @@ def rows_at_a_time(network: Network) -> int:
 class IncrementalPass:
     """The first layer of several rows, after the columns seen so far; rows may have seen different columns.
 
-    Arguments:
-        network: an any-order network that has hidden layers.
-        evidence: the rows; what is given is seen from the start.
+    The network is any-order and has hidden layers. What is given is seen from the start.
     """
 
     def __init__(self, network: Network, evidence: Evidence) -> None:
@@ -114,14 +112,8 @@ def complete(
     """Fill the NaN of each row with draws, or, without random numbers, with the most likely values.
 
     Each row has an ordering of its own. Rows that are at columns of the same kind share a pass, and the next pass is
-    for the kind that most rows are at, so that there are fewer passes than for one ordering after the other.
-
-    Arguments:
-        network: an any-order network that has hidden layers.
-        rows: the rows, coded, (rows, columns).
-        positions: the position of each column in the ordering of the row, (rows, columns).
-        uniform: uniform random numbers, (rows, columns); ``None`` for the most likely values.
-        temperature: of each conditional.
+    for the kind that most rows are at, so that there are fewer passes than for one ordering after the other. Shapes:
+    coded rows, positions of columns in the ordering of each row, and random numbers are all (rows, columns).
     """
     missing, width = rows.isnan(), rows.shape[1]
     filled = rows.masked_fill(missing, 0)

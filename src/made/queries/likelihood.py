@@ -229,10 +229,7 @@ def _prefix_log_prob(ensemble: Ensemble, evidence: Evidence, batch_size: int) ->
 def require_prefixes(network: Network, evidence: Evidence, connectivity: Connectivity | Tensor) -> None:
     """Refuse what fixed orderings do not allow: the given columns come first, then the asked, then the missing.
 
-    Arguments:
-        network: the network.
-        evidence: the rows.
-        connectivity: the connectivity, or the number of one for each row.
+    ``connectivity`` is that of all rows, or the number of one for each row.
     """
     family = network.connectivities
     if family.any_order or len(evidence) == 0 or (evidence.given is None and evidence.observed is None):
@@ -285,12 +282,8 @@ def _log_means(
 ) -> list[Tensor]:
     """The log of the mean probability over masks, in double precision, so that many masks add no rounding of their own.
 
-    Arguments:
-        network: the network.
-        evidence: the rows.
-        members: the passes of each mask, whose factors are multiplied.
-        parts: which entries to take the probability of, one answer for each: flags, or ``None`` for all asked for.
-        batch_size: the number of rows in a pass.
+    ``members`` are the passes of each mask, whose factors are multiplied. There is one answer for each of ``parts``:
+    flags of the entries to take the probability of, or ``None`` for all that is asked for.
     """
     values = evidence.values
     totals = [values.new_full((len(values),), -math.inf, dtype=double(values)) for _ in parts]

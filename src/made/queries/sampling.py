@@ -162,12 +162,8 @@ def complete(
 ) -> Tensor:
     """Fill the NaN of each row under its own mask, with draws or with the most likely value of each column in turn.
 
-    Arguments:
-        ensemble: the network, and into how many segments it cuts an ordering.
-        rows: the rows, coded, (rows, columns).
-        numbers: the mask of each row, (rows).
-        noise: uniform random numbers, (rows, columns); ``None`` for the most likely values.
-        asked_last, batch_size, temperature: see :func:`sample`.
+    Rows are coded, and ``noise`` are uniform random numbers, both (rows, columns); ``None`` for the most likely values.
+    ``numbers`` are the masks of the rows, (rows). For all else see :func:`sample`.
     """
     network, filled = ensemble.network, rows.clone()
     missing = rows.isnan()

@@ -41,21 +41,13 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowGroup:
-    """Rows that take the same passes.
-
-    Attributes:
-        family: the connectivities.
-        rows: the numbers of the rows.
-        asked: flags of the columns that come last in the ordering, (columns); ``None`` if nothing is given.
-        masks: the number of each mask that the answer averages.
-        segments: the number of segments that an ordering of all columns is cut into.
-    """
+    """Rows that take the same passes."""
 
     family: Connectivities
-    rows: Tensor
-    asked: NDArray[np.bool_] | None
-    masks: Sequence[int]
-    segments: int
+    rows: Tensor  # their numbers
+    asked: NDArray[np.bool_] | None  # the columns that come last in the ordering; ``None`` if nothing is given
+    masks: Sequence[int]  # the numbers of the masks that the answer averages
+    segments: int  # into which an ordering of all columns is cut
 
     @property
     def distinct_masks(self) -> list[int]:
@@ -99,12 +91,7 @@ class RowGroup:
 
 @dataclass(frozen=True, eq=False)
 class PassSchedule:
-    """The passes of every query under some masks of a family.
-
-    Arguments:
-        family: the connectivities of the network.
-        numbers: the numbers of the masks to average.
-        segments: the number of segments of an ordering.
+    """The passes of every query under some masks of a family, by number, in so many segments of an ordering.
 
     Example:
         Three binary columns, the first given, the others asked for, each in a segment of its own:

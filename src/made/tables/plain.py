@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from made.errors import DataError
 from made.tables.dates import in_seconds
-from made.tables.storage import storage_of
 
 __all__ = ["NOTHING", "Dtype", "Values", "as_text", "fitting", "is_missing", "is_numpy_number", "kind_of", "number_in"]
-__all__ += ["plain", "plain_series", "storage", "typed"]
+__all__ += ["plain", "plain_series", "typed"]
 
 Values: TypeAlias = NDArray[Any]
 Dtype: TypeAlias = Literal["float", "int", "bool", "text", "date", "datetime", "none"]
@@ -88,13 +87,6 @@ def kind_of(series: nw.Series[Any]) -> Any:
     native: Any = series.to_native()
     arrow = getattr(native, "type", None) or getattr(getattr(native, "dtype", None), "pyarrow_dtype", None)
     return nw.Date() if str(arrow).startswith("date64") else series.dtype
-
-
-def storage(series: nw.Series[Any]) -> str | None:
-    """The name of the exact type of a series (:mod:`made.tables.storage`)."""
-    native: Any = series.to_native()
-    short = {"halffloat", "float16", "Float16"} & {str(getattr(native, each, "")) for each in ("type", "dtype")}
-    return "float16" if short else storage_of(kind_of(series))
 
 
 def plain(values: Values, label: str) -> tuple[Values, Dtype]:

@@ -6,17 +6,19 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from made.errors import DataError
-from made.tables.plain import NOTHING, Dtype, Values, is_numpy_number, plain, plain_series, storage
+from made.tables.plain import NOTHING, Dtype, Values, is_numpy_number, kind_of, plain, plain_series
 from made.tables.storage import DEFAULTS, arrow_type, ends_of, numpy_type, storage_of
 
-__all__ = ["Table"]
+__all__ = ["TEMPORAL", "Table", "with_target"]
+
+Container: TypeAlias = Literal["numpy", "torch", "sparse", "frame"]
 
 MOST_BYTES = 4 * 2**30
 TEMPORAL = ("date", "datetime")
@@ -28,19 +30,7 @@ RESHAPE = (
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Plain columns, and the container that they came in.
-
-    Arguments:
-        container: ``"numpy"`` (lists, too), ``"torch"``, ``"sparse"`` or ``"frame"``.
-        given: the array (dense, if it was sparse), the tensor, or the frame in a narwhals wrapper.
-        names: column names; None for arrays.
-        columns: plain columns, each of shape (rows,).
-        dtypes: ``"float"``, ``"int"``, ``"bool"``, ``"text"``, ``"date"`` or ``"datetime"`` for each column; ``"none"``
-            if all of its values are missing.
-        declared: for each column whether the frame declares it categorical; its categories, if they are ordered.
-        rows: number of rows.
-        dropped: columns that are left out: their names and positions.
-        extra: number of last columns that were added, with missing values only; they are not given back.
+    """Plain columns, and the container that they came in: lists are ``"numpy"``, too.
 
     Example:
         >>> table = Table.of([[1, "a"], [None, "b"]])
@@ -48,25 +38,26 @@ class Table:
         ([array([ 1., nan]), array(['a', 'b'], dtype=object)], ['int', 'text'])
     """
 
-    container: Literal["numpy", "torch", "sparse", "frame"]
-    given: Any
-    names: list[str] | None
-    columns: list[Values]
-    dtypes: list[Dtype]
-    declared: list[bool | tuple[Any, ...]]
-    rows: int
-    dropped: dict[str, int] = field(default_factory=dict)
-    extra: int = 0
+    container: Container
+    given: Any  # the array (dense, if it was sparse), the tensor, or the frame in a narwhals wrapper
+    names: list[str] | None  # None for arrays
+    columns: list[Values]  # each of shape (rows,)
+    dtypes: list[Dtype]  # "none" if all values of a column are missing
+    declared: list[bool | tuple[Any, ...]]  # declared categorical by the frame; the categories, if they are ordered
+    dropped: dict[str, int] = field(default_factory=dict)  # columns that are left out: their names and positions
+    extra: int = 0  # number of last columns that were added, with missing values only; they are not given back
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0])
 
     @classmethod
     def of(cls, X: Any, without: Collection[str | int] = (), kept: int | None = None) -> Table:
         """The columns of an array, a tensor, a sparse matrix, a list of rows, or a pandas, polars or pyarrow frame.
 
-        Arguments:
-            X: the rows.
-            without: columns to drop, by name or position; they may hold anything.
-            kept: number of columns to keep, if known: then a column to drop may be absent, from a frame by name, and
-                from an array if it has exactly that many columns.
+        Columns ``without``, by name or position, are dropped; they may hold anything. If the number of columns to be
+        ``kept`` is known, a column to drop may be absent, from a frame by name, and from an array of just that many.
         """
         if isinstance(X, Table):
             return X
@@ -98,16 +89,11 @@ class Table:
 
     @classmethod
     def _of_array(
-        cls,
-        container: Literal["numpy", "torch", "sparse"],
-        array: Values,
-        given: Any,
-        without: Collection[str | int],
-        kept: int | None,
+        cls, container: Container, array: Values, given: Any, without: Collection[str | int], kept: int | None
     ) -> Table:
-        if array.ndim != 2:
-            if array.ndim > 2:
-                raise DataError(f"Found array with dim {array.ndim}, while dim <= 2 is required.")
+        if array.ndim > 2:
+            raise DataError(f"Found array with dim {array.ndim}, while dim <= 2 is required.")
+        if array.ndim < 2:
             what = "1D" if array.ndim else "scalar"
             raise DataError(f"Expected 2D array, got {what} array instead:\narray={array}.\n{RESHAPE}")
         _check_shape(array.shape)
@@ -117,7 +103,7 @@ class Table:
             array, given = array[:, places], given[:, places]
         columns = np.ascontiguousarray(array.T)
         pairs = [plain(column, f"column {d}") for d, column in zip(places, columns, strict=True)]
-        return cls._of_pairs(container, given, None, pairs, [False] * len(pairs), dropped)
+        return cls(container, given, None, *_apart(pairs), [False] * len(pairs), dropped)
 
     @classmethod
     def _of_frame(cls, frame: nw.DataFrame[Any], without: Collection[str | int], kept: int | None) -> Table:
@@ -135,20 +121,7 @@ class Table:
         pairs = [plain_series(each, _label(d, each.name)) for d, each in series]
         declared = [_declared(each) for _, each in series]
         names = [labels[d] for d in places] if all(named) else None
-        return cls._of_pairs("frame", frame, names, pairs, declared, dropped)
-
-    @classmethod
-    def _of_pairs(
-        cls,
-        container: Literal["numpy", "torch", "sparse", "frame"],
-        given: Any,
-        names: list[str] | None,
-        pairs: Sequence[tuple[Values, Dtype]],
-        declared: Sequence[bool | tuple[Any, ...]],
-        dropped: dict[str, int] | None = None,
-    ) -> Table:
-        columns, dtypes = [column for column, _ in pairs], [dtype for _, dtype in pairs]
-        return cls(container, given, names, columns, dtypes, list(declared), len(columns[0]), dropped or {})
+        return cls("frame", frame, names, *_apart(pairs), declared, dropped)
 
     @classmethod
     def blank(cls, types: Sequence[str], names: Sequence[str] | None = None) -> Table:
@@ -156,22 +129,28 @@ class Table:
 
         An array has the type of its columns if that is the same numeric one for all, otherwise float64.
         """
-        count = len(types)
+        columns: list[Values] = [np.empty(0)] * len(types)
+        dtypes: list[Dtype] = ["none"] * len(types)
         if names is None:
             shared = numpy_type(types[0]) if len(set(types)) == 1 else None
-            pairs: list[tuple[Values, Dtype]] = [(np.empty(0), "none")] * count
-            return cls._of_pairs("numpy", np.empty((0, count), shared or np.float64), None, pairs, [False] * count)
+            given: Any = np.empty((0, len(types)), shared or np.float64)
+            return cls("numpy", given, None, columns, dtypes, [False] * len(types))
         arrow = nw.Implementation.PYARROW.to_native_namespace()
-        columns = [arrow.chunked_array([], arrow_type(each)) for each in types]
-        frame = nw.from_native(arrow.table(columns, names=list(names)), eager_only=True)
+        empty = [arrow.chunked_array([], arrow_type(each)) for each in types]
+        given = nw.from_native(arrow.table(empty, names=list(names)), eager_only=True)
         # Dates that were text are given back as text.
-        pairs = [(np.empty(0), "text" if each in ("string", "category") else "none") for each in types]
-        return cls._of_pairs("frame", frame, list(names), pairs, [False] * count)
+        dtypes = ["text" if each in ("string", "category") else "none" for each in types]
+        return cls("frame", given, list(names), columns, dtypes, [False] * len(types))
 
     def storage(self, column: int, dtype: Dtype) -> str | None:
         """The name of a column's exact type (:mod:`made.tables.storage`); None if it has none, or if it is the default
         of its dtype and holds every float64."""
-        name = storage(self.given[:, column]) if self.container == "frame" else storage_of(self.given.dtype)
+        if self.container == "frame":
+            series = self.given[:, column]
+            types = {str(getattr(series.to_native(), each, "")) for each in ("type", "dtype")}
+            name = "float16" if types & {"halffloat", "float16", "Float16"} else storage_of(kind_of(series))
+        else:
+            name = storage_of(self.given.dtype)
         wrong = name == "category" and dtype != "text"
         return None if wrong or (name == DEFAULTS[dtype] and ends_of(name) is None) else name
 
@@ -197,16 +176,15 @@ class Table:
             columns.append(np.concatenate([column for column, _ in seen]))
             widest = next((dtype for dtype in ("datetime", "float") if dtype in kinds), "int")
             dtypes.append(seen[0][1] if len(kinds) == 1 else cast(Dtype, widest))
-        return replace(self, columns=columns, dtypes=dtypes, rows=self.rows + other.rows)
+        return replace(self, columns=columns, dtypes=dtypes)
 
     def with_empty_column(self, name: str) -> Table:
         """The table with one more column, the last, of missing values; it is not given back."""
-        empty = np.full(self.rows, np.nan)
         return replace(
             self,
             extra=self.extra + 1,
             names=None if self.names is None else [*self.names, name],
-            columns=[*self.columns, empty],
+            columns=[*self.columns, np.full(self.rows, np.nan)],
             dtypes=[*self.dtypes, "none"],
             declared=[*self.declared, False],
         )
@@ -224,7 +202,7 @@ class Table:
         """The same table without rows: all that :func:`made.tables.restore.rebuild` needs."""
         given = self.given.head(0).clone() if self.container == "frame" else self.given[:0]
         given = given.copy() if isinstance(given, np.ndarray) else given.clone()
-        return replace(self, given=given, columns=[column[:0].copy() for column in self.columns], rows=0)
+        return replace(self, given=given, columns=[column[:0].copy() for column in self.columns])
 
     @cached_property
     def places(self) -> list[int]:
@@ -234,13 +212,9 @@ class Table:
 
     def all_names(self) -> list[str]:
         """The names of all columns, including dropped ones."""
-        names = [f"x{place}" for place in range(len(self.columns) + len(self.dropped))]
-        for place, name in (
-            *zip(self.places, self.names or [], strict=False),
-            *((d, n) for n, d in self.dropped.items()),
-        ):
-            names[place] = name
-        return names
+        names = dict(zip(self.places, self.names or [], strict=False))
+        names |= {place: name for name, place in self.dropped.items()}
+        return [names.get(place, f"x{place}") for place in range(len(self.columns) + len(self.dropped))]
 
     def native(self, X: Any) -> Any:
         """What was given; a frame without its dropped columns."""
@@ -249,6 +223,10 @@ class Table:
     def label(self, column: int) -> str:
         """A column's position and name, for messages."""
         return _label(self.places[column], None if self.names is None else self.names[column])
+
+
+def _apart(pairs: Sequence[tuple[Values, Dtype]]) -> tuple[list[Values], list[Dtype]]:
+    return [column for column, _ in pairs], [dtype for _, dtype in pairs]
 
 
 def _label(column: int, name: Any) -> str:
@@ -298,3 +276,57 @@ def _declared(series: nw.Series[Any]) -> bool | tuple[Any, ...]:
     if kind == nw.Categorical and getattr(getattr(native, "type", None), "ordered", False):
         return tuple(native.unify_dictionaries().chunk(0).dictionary.to_pylist()) if native.num_chunks else True
     return bool(kind == nw.Categorical)
+
+
+def with_target(X: Any, y: Any) -> Any:
+    """X with y as its last column: a frame if X is one, otherwise an array.
+
+    The column keeps the name of y if it has one; default: "y", or another name if X has that already.
+
+    Example:
+        >>> with_target([[1.0, 2.0], [3.0, 4.0]], [0, 1])
+        array([[1., 2., 0.],
+               [3., 4., 1.]])
+    """
+    series: Any = nw.from_native(y, pass_through=True, allow_series=True)
+    name = getattr(series, "name", None)
+    if isinstance(series, nw.DataFrame):
+        if series.shape[1] != 1:
+            raise DataError(f"'y' should be one column, not {series.shape[1]}: put further ones into X.")
+        name = series.columns[0]
+        series = series[name]
+    values: Any = series.to_numpy() if isinstance(series, nw.Series) else _array(series)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"'y' should be one column, of shape (rows,), not {values.shape}: put further ones into X.")
+    frame = nw.from_native(X, pass_through=True)
+    array = None if isinstance(frame, nw.DataFrame) else _array(X)
+    rows = len(frame if array is None else array)
+    if rows != len(values):
+        raise DataError(f"Found input variables with inconsistent numbers of samples: {[rows, len(values)]}.")
+    if array is None:
+        names = list(frame.columns)
+        free = [each for each in (name, "y", "target", "y_target") if isinstance(each, str) and each not in names]
+        return _into_frame(frame, series if isinstance(series, nw.Series) else values, free[0])
+    if array.dtype.kind not in "biuf" or values.dtype.kind not in "biuf":
+        array = array.astype(object)
+    return np.concatenate([array, values.astype(np.result_type(array, values))[:, None]], axis=1)
+
+
+def _into_frame(frame: nw.DataFrame[Any], y: Any, name: str) -> Any:
+    if frame.implementation.is_pandas_like():
+        native = frame.to_native().copy()
+        column = y.to_native() if isinstance(y, nw.Series) else y
+        # By position: scikit-learn ignores the index of y.
+        native[name] = column.array if hasattr(column, "array") else np.asarray(column)
+        return native
+    values = y.to_list() if isinstance(y, nw.Series) else y.tolist()
+    return frame.with_columns(nw.new_series(name, values, backend=frame.implementation)).to_native()
+
+
+def _array(values: Any) -> Any:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(values, torch.Tensor):
+        return values.detach().cpu().numpy()
+    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
