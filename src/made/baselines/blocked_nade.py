@@ -79,13 +79,24 @@ class BlockedLogits(torch.autograd.Function):
     """:func:`blocked_logits` and its gradient, from the last block to the first."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, W: Tensor, b: Tensor, V: Tensor, c: Tensor, t: Tensor | None, activation: str, width: int
-    ) -> Tensor:
+    def forward(ctx: Any, activation: str, width: int, keep: bool, x: Tensor, *weights: Any) -> Tensor:
+        W, b, V, c, t = weights
         ctx.kept = []
         ctx.save_for_backward(W, V)
         ctx.activation, ctx.shared, ctx.has_t = activation, b.dim() == 1, t is not None
-        return _forward(x, W, b, V, c, t, activation, width, ctx.kept)
+        a, logits, units = b.expand(len(x), -1), torch.empty_like(x), ACTIVATIONS[activation][0]
+        for number, block in enumerate(column_blocks(x, width)):
+            here = block.columns
+            h = (a if t is None else a + t[number]).index_select(0, block.row)
+            if len(h) > len(x):  # a row has a 1 before the last column
+                h.addmm_(block.before, W[here])
+            units(h, out=h)
+            torch.gather(h @ V[here].t(), 0, block.layer, out=logits[:, here])
+            if block.x.any():
+                a = torch.addmm(a, block.x, W[here])
+            if keep:
+                ctx.kept.append((block, h))
+        return logits.add_(c)
 
     @staticmethod
     @once_differentiable
@@ -106,33 +117,7 @@ class BlockedLogits(torch.autograd.Function):
             later.index_add_(0, block.row, a)
         grad_b = later.sum(dim=0) if ctx.shared else later
         blocks = torch.stack(grad_t[::-1]) if ctx.has_t else None
-        return None, grad_W, grad_b, grad_V, gradient.sum(dim=0), blocks, None, None
-
-
-def _forward(
-    x: Tensor,
-    W: Tensor,
-    b: Tensor,
-    V: Tensor,
-    c: Tensor,
-    t: Tensor | None,
-    activation: str,
-    width: int,
-    kept: Any = None,
-) -> Tensor:
-    a, logits, units = b.expand(len(x), -1), torch.empty_like(x), ACTIVATIONS[activation][0]
-    for number, block in enumerate(column_blocks(x, width)):
-        here = block.columns
-        h = (a if t is None else a + t[number]).index_select(0, block.row)
-        if len(h) > len(x):  # a row has a 1 before the last column
-            h.addmm_(block.before, W[here])
-        units(h, out=h)
-        torch.gather(h @ V[here].t(), 0, block.layer, out=logits[:, here])
-        if block.x.any():
-            a = torch.addmm(a, block.x, W[here])
-        if kept is not None:
-            kept.append((block, h))
-    return logits + c
+        return None, None, None, None, grad_W, grad_b, grad_V, gradient.sum(dim=0), blocks
 
 
 def blocked_logits(
@@ -157,7 +142,6 @@ def blocked_logits(
 
     Shapes: x (rows, D); W, V (D, K); b (K), or (rows, K); c (D); t (blocks, K); the logits (rows, D).
     """
-    if not torch.is_grad_enabled():
-        return _forward(x, W, b, V, c, t, activation, width, None)
-    logits: Tensor = BlockedLogits.apply(x, W, b, V, c, t, activation, width)  # type: ignore[no-untyped-call]
+    keep, arguments = torch.is_grad_enabled(), (x, W, b, V, c, t)
+    logits: Tensor = BlockedLogits.apply(activation, width, keep, *arguments)  # type: ignore[no-untyped-call]
     return logits

@@ -69,6 +69,7 @@ from made.training.config import TrainingConfig
 __all__ = ["DBM", "DBN", "RBM", "BoltzmannBaseline", "add_second_layer", "mean_field", "variational_bound"]
 
 Options = Mapping[str, Any] | None
+Score = Callable[[Bipartite], Tensor]
 
 ROWS_AT_A_TIME = 1000
 TRAINING_ROUNDS = 5  # of mean field; later ones change little
@@ -108,14 +109,7 @@ class BoltzmannBaseline(GradientBaseline):
         return RBM(units, steps=self.steps, **how).fit(train, valid, seconds=seconds)
 
     def learn(
-        self,
-        network: CenteredBipartite,
-        rows: Tensor,
-        loss: Loss,
-        log_p: Callable[[Bipartite], Tensor],
-        config: TrainingConfig,
-        *,
-        begun: bool = False,
+        self, network: CenteredBipartite, rows: Tensor, loss: Loss, log_p: Score, config: TrainingConfig, begun: bool
     ) -> None:
         """Train a machine, and set ``machine_``, ``size`` and ``log_partition_``.
 
@@ -181,7 +175,7 @@ class RBM(BoltzmannBaseline):
             model = network.bipartite()
             return contrastive_loss(model, batch, chains(model, batch, generator))
 
-        self.learn(network, rows, loss, lambda model: model.neg_free_energy(y), config)
+        self.learn(network, rows, loss, lambda model: model.neg_free_energy(y), config, begun=False)
 
     def _log_prob(self, rows: Bits) -> LogProb:
         values, log_z = self.machine_.double().neg_free_energy(torch.from_numpy(rows).double()), self.log_partition_

@@ -90,22 +90,11 @@ def sample_orderings(
 
 
 class NADENetwork(nn.Module):
-    """The parameters of NADE and of tied networks (:mod:`made.baselines.tied`), and their logits.
+    """The parameters of :class:`NADE` and of tied networks (:mod:`made.baselines.tied`), and their logits.
 
-    Where there is an ordering, it has the positions of the columns; default: all in their place.
-
-    Arguments:
-        columns: D.
-        units: K.
-        activation: of the hidden units, ``"sigmoid"`` or ``"relu"``.
-        dropout: dropout probability of the hidden units; the same units for all rows of a batch, which saves time.
-        input_dropout: dropout probability of the inputs, for each row independently.
-        conditioning: whether there are conditioning weights U.
-        standardized: whether inputs are standardised, and columns start independent; see :meth:`start`.
-        line: the columns of a block, as a line of an image; without U each block has its own bias. 0 for blocks of the
-            default width without such a bias.
-        directions: the number of directions of shifted rows.
-        seed: seed of the initial weights.
+    Hidden units are dropped for all rows of a batch alike, which saves time, and inputs for each row. There may be
+    ``conditioning`` weights U; without them, each block of a ``line`` of columns has its own bias, and so has each of
+    the ``directions`` of shifted rows. An ordering has the positions of the columns; default: all in their place.
     """
 
     mean: Tensor
@@ -142,6 +131,7 @@ class NADENetwork(nn.Module):
         self.U = nn.Parameter(torch.zeros(columns, units)) if conditioning else None
         self.b_line = nn.Parameter(torch.zeros(self.blocks, units)) if line and not conditioning else None
         self.b_moved = nn.Parameter(torch.zeros(directions, units)) if directions else None
+        self.slower = {"U": columns**0.5} if conditioning else {}  # see made.network.Network.slower
         if standardized:
             self.register_buffer("mean", torch.zeros(columns))
             self.register_buffer("scale", torch.ones(columns))
@@ -263,8 +253,7 @@ class NADE(GradientBaseline):
         network, first = self._begin(train.shape[1]), self.ordering_
         x, y = floats(train[:, first], valid[:, first])
         network.start(x, self.seed)
-        slower = {} if network.U is None else {"U": len(first) ** 0.5}  # see made.network.Network.slower
-        self.optimize(network, x, self._loss, lambda: self._score(y), self.config(seconds), slower)
+        self.optimize(network, x, self._loss, lambda: self._score(y), self.config(seconds))
 
     def _begin(self, columns: int, **options: Any) -> NADENetwork:
         """Set the ordering and the untrained network."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import torch
@@ -51,13 +50,7 @@ class GradientBaseline(Baseline):
         return TrainingConfig(**({"max_seconds": seconds} | self.training | overrides), seed=self.seed)
 
     def optimize(
-        self,
-        network: nn.Module,
-        rows: Tensor,
-        loss: Loss,
-        score: Callable[[], float],
-        config: TrainingConfig,
-        slower: Mapping[str, float] = MappingProxyType({}),
+        self, network: nn.Module, rows: Tensor, loss: Loss, score: Callable[[], float], config: TrainingConfig
     ) -> None:
         """Train a network, and keep the averaged weights of the epoch with the best validation score.
 
@@ -65,12 +58,12 @@ class GradientBaseline(Baseline):
         checked before each update, and the learning rate schedule ends with it.
 
         Arguments:
-            network: in training mode when ``loss`` is called, in evaluation mode for ``score``.
+            network: in training mode when ``loss`` is called, in evaluation mode for ``score``. Its ``slower``, if any,
+                has divisors of the learning rate, by parameter name.
             rows: the training rows.
             loss: the loss of a batch, given a source of randomness.
             score: the mean log-likelihood of the validation rows.
             config: the training configuration.
-            slower: divisors of the learning rate, by parameter name.
         """
         parameters = dict(network.named_parameters())
         weights: list[Tensor] = list(parameters.values())
@@ -80,7 +73,7 @@ class GradientBaseline(Baseline):
             begin, limit = time.perf_counter(), config.max_seconds or math.inf
             generator = torch.Generator().manual_seed(config.seed)
             how = (config.optimizer, config.learning_rate, config.epsilon, config.momentum, config.weight_decay)
-            optimizer = make_optimizer(parameters, *how, slower)
+            optimizer = make_optimizer(parameters, *how, getattr(network, "slower", {}))
             average = [weight.detach().clone() for weight in weights]
             best, best_score, waited, update = average, -math.inf, 0, 0
             self.best_epoch_ = self.epochs = 0

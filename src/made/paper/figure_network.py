@@ -6,8 +6,7 @@ it. Connections are darker the higher the degree of the unit that they come from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,21 +50,20 @@ def edges(
 
 
 def plot(connectivity: Connectivity, path: Path, *, names: Sequence[str] | None = None, direct: bool = False) -> None:
-    """Write the figure as PNG, SVG or PDF, by the suffix of the path.
-
-    Arguments:
-        connectivity: the ordering and the degrees to draw.
-        path: the file.
-        names: the names of the columns; default: x₁, x₂ and so on.
-        direct: whether to add the direct connections A, dashed, beside the hidden layers that they skip.
-    """
+    """Write the figure as PNG, SVG or PDF, by the suffix of the path."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"'path' should end in .png, .svg or .pdf, not be {path.name!r}.")
     make_figure(connectivity, names=names, direct=direct).savefig(path, dpi=150)
 
 
 def make_figure(connectivity: Connectivity, *, names: Sequence[str] | None = None, direct: bool = False) -> Figure:
-    """The figure; its three axes are the autoencoder, the masks and MADE."""
+    """The figure; its three axes are the autoencoder, the masks and MADE.
+
+    Arguments:
+        connectivity: the ordering and the degrees to draw.
+        names: the names of the columns; default: x₁, x₂ and so on.
+        direct: whether to add the direct connections A, dashed, beside the hidden layers that they skip.
+    """
     from matplotlib.figure import Figure
 
     layout = _Layout(connectivity, direct)
@@ -77,8 +75,8 @@ def make_figure(connectivity: Connectivity, *, names: Sequence[str] | None = Non
     outputs = [rf"$\hat{{x}}_{{{d + 1}}}$" for d in range(columns)] if names is None else inputs
     conditionals = _conditionals(connectivity, inputs, direct)
 
-    top = layout.height + layout.radius + _room(conditionals, layout.pitch(-1)) + 0.65
-    bottom = layout.radius + _room(inputs, layout.pitch(0)) + 0.6
+    top = layout.height + layout.radius + _room(conditionals, layout.pitch(-1))[0] + 0.65
+    bottom = layout.radius + _room(inputs, layout.pitch(0))[0] + 0.6
     space, dashed = 0.5, "; dashed: directly" if layout.lane else ""
     panels = {
         "Autoencoder": (layout.width, r"$\times$", f"every output sees every input{dashed}"),
@@ -129,94 +127,47 @@ def _plain(names: Sequence[str]) -> list[str]:
     return [(name if len(name) <= 24 else name[:23] + "…").replace("$", r"\$") for name in names]
 
 
-def _widest(labels: Sequence[str]) -> float:
+def _room(labels: Sequence[str], pitch: float) -> tuple[float, int]:
+    """The height that labels take, and their rotation, so that they do not overlap."""
     from matplotlib.textpath import TextPath
 
     # A full stop after each, because empty text has no outline.
-    return max(float(TextPath((0, 0), f"{label}.", size=10).vertices[:, 0].max()) for label in labels) / 72
+    widest = max(float(TextPath((0, 0), f"{label}.", size=10).vertices[:, 0].max()) for label in labels) / 72
+    return (widest + 0.15, 90) if widest + 0.08 > pitch else (0.3, 0)
 
 
-def _turned(labels: Sequence[str], pitch: float) -> bool:
-    """Whether labels have to be rotated so that they do not overlap."""
-    return _widest(labels) + 0.08 > pitch
-
-
-def _room(labels: Sequence[str], pitch: float) -> float:
-    """The height that labels take."""
-    return _widest(labels) + 0.15 if _turned(labels, pitch) else 0.3
-
-
-@dataclass(frozen=True)
 class _Layout:
     """Positions and sizes: the inputs at height 0, each layer above the one before."""
 
-    connectivity: Connectivity
-    direct: bool
-
-    def __post_init__(self) -> None:
-        hidden = self.connectivity.hidden
-        if len(hidden) > LAYERS:
-            raise ValueError(
-                f"'connectivity' has {len(hidden)} hidden layers, but a figure of more than {LAYERS} would not be "
-                "legible: plot a smaller network."
-            )
-        for layer, degrees in enumerate((self.connectivity.ordering, *hidden)):
-            if len(degrees) > UNITS:
-                what = f"{len(degrees)} units in hidden layer {layer}" if layer else f"{len(degrees)} columns"
+    def __init__(self, connectivity: Connectivity, direct: bool) -> None:
+        hidden, ordering = connectivity.hidden, connectivity.ordering
+        layers: list[tuple[Sized, int, str]] = [(hidden, LAYERS, "hidden layers"), (ordering, UNITS, "columns")]
+        layers += [(each, UNITS, f"units in hidden layer {number}") for number, each in enumerate(hidden, 1)]
+        for each, most, what in layers:
+            if len(each) > most:
                 raise ValueError(
-                    f"'connectivity' has {what}, but a figure of more than {UNITS} would not be legible: plot a "
-                    "smaller network."
+                    f"'connectivity' has {len(each)} {what}, but a figure of more than {most} would not be legible: "
+                    "plot a smaller network."
                 )
-
-    @property
-    def numbers(self) -> tuple[Integers, ...]:
-        """The labels of the units: positions in the ordering, and degrees of hidden units."""
-        return (self.connectivity.ordering, *self.connectivity.hidden, self.connectivity.ordering)
-
-    @property
-    def largest(self) -> int:
-        """The number of units of the largest layer."""
-        return max(map(len, self.numbers))
-
-    @property
-    def layers_width(self) -> float:
-        return max(3.6, self.largest * float(np.clip(6 / self.largest, 0.32, 0.8)))
-
-    @property
-    def lane(self) -> float:
-        """The distance between lanes: each input has one beside the layers for its direct connections."""
-        return min(0.12, 1.6 / len(self.numbers[0])) if self.direct and self.connectivity.hidden else 0.0
-
-    @property
-    def width(self) -> float:
-        return self.layers_width + self.lane * len(self.numbers[0])
-
-    @property
-    def radius(self) -> float:
-        return min(0.2, 0.38 * self.layers_width / self.largest)
-
-    @property
-    def cell(self) -> float:
-        """The side of an entry of a mask."""
-        return float(np.clip(2 / self.largest, 0.08, 0.22))
-
-    @property
-    def gap(self) -> float:
-        """The distance between layers: room for a mask, and for connections that are not too flat."""
-        return max(1.3, self.cell * self.largest + 0.6, 0.22 * self.layers_width)
-
-    @property
-    def height(self) -> float:
-        return self.gap * (len(self.numbers) - 1)
+        self.connectivity, self.direct = connectivity, direct
+        # The labels of the units: positions in the ordering, and degrees of hidden units.
+        self.numbers: tuple[Integers, ...] = (ordering, *hidden, ordering)
+        self.largest = max(map(len, self.numbers))
+        self.layers_width = max(3.6, self.largest * float(np.clip(6 / self.largest, 0.32, 0.8)))
+        # Each input has a lane beside the layers for its direct connections: the distance between lanes.
+        self.lane = min(0.12, 1.6 / len(ordering)) if direct and hidden else 0.0
+        self.width = self.layers_width + self.lane * len(ordering)
+        self.radius = min(0.2, 0.38 * self.layers_width / self.largest)
+        self.cell = float(np.clip(2 / self.largest, 0.08, 0.22))  # the side of an entry of a mask
+        # Between layers: room for a mask, and for connections that are not too flat.
+        self.gap = max(1.3, self.cell * self.largest + 0.6, 0.22 * self.layers_width)
+        self.height = self.gap * (len(self.numbers) - 1)
+        both = self.mask_width(len(self.numbers[-2])) + (self.mask_width(len(ordering)) if self.lane else 0)
+        self.masks_width = max(2.7, self.mask_width(self.largest), both)
 
     def mask_width(self, units: int) -> float:
         """The width of a mask of so many columns, with its labels."""
         return max(1.6, self.cell * units + 0.4)
-
-    @property
-    def masks_width(self) -> float:
-        direct = self.mask_width(len(self.numbers[0])) if self.lane else 0
-        return max(2.7, self.mask_width(self.largest), self.mask_width(len(self.numbers[-2])) + direct)
 
     def pitch(self, layer: int) -> float:
         """The distance between units of a layer."""
@@ -260,7 +211,7 @@ def _plot_network(axis: Axes, layout: _Layout, inputs: Sequence[str], outputs: S
             axis.text(x, y, str(number) if masked else "", zorder=4, **style)
     for labels, layer, side in ((inputs, 0, -1), (outputs, len(places) - 1, 1)):
         style = {"ha": "center", "va": "bottom" if side > 0 else "top", "size": 10, "color": INK}
-        style["rotation"] = 90 if _turned(labels, layout.pitch(layer)) else 0
+        style["rotation"] = _room(labels, layout.pitch(layer))[1]
         for label, (x, y) in zip(labels, places[layer], strict=True):
             axis.text(x, y + side * (layout.radius + 0.08), label, **style)
 

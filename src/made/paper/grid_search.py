@@ -29,6 +29,8 @@ __all__ = ["GridSearch", "as_json", "fit_density", "fit_facts", "run_folder"]
 
 M = TypeVar("M")
 Facts = dict[str, Any]
+Cases = Mapping[str, Mapping[str, Any]]
+Fit = Callable[[str, Mapping[str, Any]], tuple[M, Facts, Facts]]
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,7 @@ class GridSearch:
     verbose: bool = False
     report: Callable[[str], None] = lambda text: None
 
-    def run_row(
-        self, data: Dataset, row: str, cases: Mapping[str, Mapping[str, Any]], *, test_masks: int | None = None
-    ) -> Facts:
+    def run_row(self, data: Dataset, row: str, cases: Cases, *, test_masks: int | None = None) -> Facts:
         """The result of a row of MADE; ``cases`` are its parameters for each configuration, by the name of its folder.
 
         ``test_masks`` is the number of masks that a model of unlimited masks averages for the test rows.
@@ -73,12 +73,7 @@ class GridSearch:
         return self.run_cases(data, row, cases, fit, log_prob)
 
     def run_cases(
-        self,
-        data: Dataset,
-        row: str,
-        cases: Mapping[str, Mapping[str, Any]],
-        fit: Callable[[str, Mapping[str, Any]], tuple[M, Facts, Facts]],
-        log_prob: Callable[[M, Facts], NDArray[Any]],
+        self, data: Dataset, row: str, cases: Cases, fit: Fit[M], log_prob: Callable[[M, Facts], NDArray[Any]]
     ) -> Facts:
         """The result of a row: an existing one of the same cases and seed, or a new one, selected by validation NLL.
 
