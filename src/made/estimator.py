@@ -56,7 +56,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
         optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions,
-            incomplete_rows: see :class:`made.training.config.TrainingConfig`.
+            incomplete_rows, nearly_complete, pairs: see :class:`made.training.config.TrainingConfig`.
         whole_rows: share of an any-order model's updates that predict whole rows in one pass under one of the
             ``evaluation_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
         weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
@@ -77,6 +77,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             all columns, or for some by name.
         unseen: values that training never saw: ``"other"`` gives them a small probability and warns (all such texts are
             one more category, which is never sampled); ``"error"`` refuses them.
+        extrapolate: let the mean of a number (:meth:`predict`, :meth:`impute`) lie beyond all numbers in training.
         dtype, device: precision of the network, ``"float32"`` or ``"float64"``, and the device of torch.
         tensorboard: folder for the curves of TensorBoard.
         random_state: seed of all random numbers.
@@ -134,11 +135,14 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         segments: int | Literal["auto"] = "auto",
         whole_rows: float | Literal["auto"] = "auto",
         incomplete_rows: float = 0.5,
+        nearly_complete: float = 0.5,
+        pairs: float = 1.0,
         validation_masks: int = 4,
         evaluation_masks: int = 8,
         columns: Kinds = "auto",
         missing: str | Mapping[str | int, str] = "unobserved",
         unseen: Literal["error", "other"] = "other",
+        extrapolate: bool = False,
         dtype: str = "float32",
         tensorboard: str | os.PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,

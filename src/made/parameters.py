@@ -194,6 +194,12 @@ TRAINING = {
     "incomplete_rows": Parameter(
         "float", "Share of the rows in those updates of which random entries are hidden.", bounds=SHARE
     ),
+    "nearly_complete": Parameter(
+        "float", "Share of the rows in all other updates of which one to three entries are hidden.", bounds=SHARE
+    ),
+    "pairs": Parameter(
+        "float", "Weight of questions with one given column, whose answers are counted in the rows.", bounds=Bounds(0)
+    ),
     "validation_masks": Parameter("int", "Most masks to average after each epoch.", bounds=COUNT),
     "evaluation_masks": Parameter("int", "Masks that a query averages if masks are unlimited.", bounds=COUNT),
 }
@@ -208,6 +214,7 @@ REST = {
     "unseen": Parameter(
         "choice", "Values that training never saw: an error, or other (very unlikely).", ("error", "other")
     ),
+    "extrapolate": Parameter("flag", "Let the mean of a number lie beyond all numbers in training."),
     "dtype": Parameter("choice", "Precision of the network.", ("float32", "float64")),
     "tensorboard": Parameter("text", "Folder for the curves of TensorBoard.", optional=True),
     "random_state": Parameter("seed", "Seed of all random numbers.", optional=True),
@@ -247,6 +254,8 @@ PLAIN: dict[str, Any] = {
     "segments": 1,
     "whole_rows": 0.0,
     "incomplete_rows": 0.0,
+    "nearly_complete": 0.0,
+    "pairs": 0.0,
     "evaluation_masks": 16,
 }
 
@@ -309,7 +318,10 @@ LATER: dict[str, Any] = {
     "segments": 1,
     "whole_rows": 0.0,
     "incomplete_rows": 0.0,
+    "nearly_complete": 0.0,
+    "pairs": 0.0,
     "max_seconds": None,
     "missing": "unobserved",
     "unseen": "error",
+    "extrapolate": True,
 }

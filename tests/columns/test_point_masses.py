@@ -105,11 +105,15 @@ def test_what_is_next_to_a_point_is_not_the_point() -> None:
     assert (REAL.inner(beside) >= CODE).tolist() == [True, False, True, False]
 
 
-def test_the_mode_is_a_point_if_that_is_likelier_than_what_is_near() -> None:
+def test_the_mode_is_a_point_if_that_is_as_likely_as_the_rest() -> None:
     units = REAL.initial()
-    units[: REAL.count + 1] = torch.tensor([0.0, -9.0, 2.0])  # a tenth at zero, and a wide rest
+    units[: REAL.count + 1] = torch.tensor([2.1, -9.0, 2.0])
     assert REAL.outer(REAL.mode(units)).item() == 0
-    units[0] = -5.0
+
+
+def test_the_mode_is_that_of_the_rest_if_most_numbers_are_others() -> None:
+    units = REAL.initial()
+    units[: REAL.count + 1] = torch.tensor([1.9, -9.0, 2.0])  # almost a half at zero
     mode = REAL.mode(units)
     assert REAL.outer(mode).item() > 0
     everywhere = REAL.inner(torch.linspace(0.01, 200, 20_001, dtype=torch.float64)).float()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -86,7 +87,8 @@ def test_points_stand_out(debt) -> None:
 
 
 def test_beside_points_the_rest_is_as_it_would_be_alone(debt) -> None:
-    assert numeric(infer(debt)) == numeric(infer(debt[~np.isin(debt, (0, 999))]))
+    rest = numeric(infer(debt[~np.isin(debt, (0, 999))]))
+    assert numeric(infer(debt)) == replace(rest, extent=(debt.min(), debt.max()))
 
 
 def test_what_is_often_but_no_more_than_its_neighbours_is_no_point() -> None:
@@ -449,3 +451,54 @@ def test_an_old_run_is_gone_on_with_as_it_was(tmp_path, monkeypatch) -> None:
     assert model.n_epochs_ == 2
     assert model.model_.schema.fields[0].column.atoms == ()
     assert MADE(**SMALL, max_epochs=0).fit(rows).model_.schema.fields[0].column.atoms == (0,)
+
+
+@pytest.mark.parametrize("step", [0.25, 0.5, 0.1, 0.05, 0.01, 0.001, 5.0, 25.0])
+def test_decimal_grids_are_found(step) -> None:
+    counts = np.random.default_rng(0).integers(300, 900, 400)
+    values = counts / round(1 / step) if step < 1 else counts * step
+    assert numeric(infer(values)).step == step
+    assert numeric(infer(values.astype(np.float32))).step == step
+
+
+def test_numbers_that_are_mostly_whole_are_on_the_finer_grid() -> None:
+    random = np.random.default_rng(0)
+    values = random.integers(0, 200, 400) + np.where(random.random(400) < 0.1, 0.5, 0.0)
+    assert numeric(infer(values)).step == 0.5
+
+
+def test_samples_lie_on_a_decimal_grid() -> None:
+    prices = np.random.default_rng(0).integers(100, 9999, 300) / 100
+    model = MADE(**SMALL, max_epochs=2).fit(pd.DataFrame({"price": prices, "other": prices > 50}))
+    drawn = model.sample(50)["price"].to_numpy()
+    assert (drawn == np.round(drawn, 2)).all()  # the nearest doubles of decimal fractions
+
+
+def test_numbers_are_encoded_between_their_quantiles() -> None:
+    values = np.random.default_rng(0).normal(0, 1, 1600)
+    knots = np.array(numeric(infer(values)).knots)
+    assert len(knots) == 17
+    assert np.allclose([(values < knot).mean() for knot in knots], np.linspace(0, 1, 17), atol=0.002)
+
+
+def test_a_few_rows_have_no_knots() -> None:
+    assert numeric(infer(np.random.default_rng(0).normal(0, 1, 15))).knots == ()
+
+
+def test_few_numbers_of_which_one_is_frequent_have_no_list() -> None:
+    areas = np.array([0.0] * 2336 + [17.0, 40.0, 112.0, 150.0, 321.0, 405.0, 560.0, 811.0])
+    field = infer(areas)
+    assert field.kind == "numeric"
+    assert field.column.atoms == (0.0,)
+
+
+@pytest.mark.parametrize("extrapolate", [False, True])
+def test_means_lie_within_the_range_of_training_unless_extrapolated(extrapolate) -> None:
+    field = infer(amounts(500), extrapolate=extrapolate)
+    units = field.column.initial().double()
+    units[field.column.components : 2 * field.column.components] += 40.0  # far beyond all values
+    most = amounts(500).max()
+    mean = field.column.outer(field.column.mean(units)).item()
+    summary = field.column.summary(torch.zeros(1, 1).double(), units.reshape(1, 1, -1), ()).mean.item()
+    assert (mean > 2 * most, summary > 2 * most) == (extrapolate, extrapolate)
+    assert extrapolate or max(mean, summary) <= most * (1 + 1e-9)

@@ -78,7 +78,7 @@ def test_the_location_and_the_scale_are_those_of_the_values() -> None:
 
 def test_whole_numbers_have_a_step_and_a_location_on_it() -> None:
     field = infer([1, 2, 3, 4, 5, NAN])
-    assert (numeric(field), field.dtype) == (Numeric(3.0, 2 / 1.349, 1.0, low=0.0), "float")
+    assert (numeric(field), field.dtype) == (Numeric(3.0, 2 / 1.349, 1.0, low=0.0, extent=(1.0, 5.0)), "float")
     field = infer([1, 2, 3, 4])
     assert (numeric(field).location, numeric(field).step, field.dtype) == (2.0, 1.0, "int")  # the median is 2.5
 

@@ -20,10 +20,18 @@ def evidence(rows: int = 4000, columns: int = 5) -> Evidence:
 
 
 def test_the_number_of_given_entries_is_uniform() -> None:
-    asked, weight = give_at_random(evidence(), GENERATOR)
+    asked, _ = give_at_random(evidence(), GENERATOR)
     counts = asked.given.sum(dim=1).bincount(minlength=6) / 4000
     assert torch.allclose(counts, torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2, 0.0]), atol=0.03)
-    assert torch.equal(weight, 5 / asked.asked.sum(dim=1))
+
+
+def test_one_to_three_entries_of_nearly_complete_rows_are_asked_for() -> None:
+    asked, nearly = give_at_random(evidence(), GENERATOR, 0.75)
+    assert abs(nearly.double().mean() - 0.75) < 0.03
+    counts = asked.asked[nearly].sum(dim=1).bincount(minlength=6) / nearly.sum()
+    assert torch.allclose(counts, torch.tensor([0, 1 / 3, 1 / 3, 1 / 3, 0, 0]), atol=0.03)
+    counts = asked.asked[~nearly].sum(dim=1).bincount(minlength=6) / (~nearly).sum()
+    assert torch.allclose(counts, torch.tensor([0.0, 0.2, 0.2, 0.2, 0.2, 0.2]), atol=0.05)
 
 
 def test_all_columns_are_given_equally_often() -> None:
@@ -34,12 +42,10 @@ def test_all_columns_are_given_equally_often() -> None:
 def test_missing_values_are_neither_given_nor_asked_for() -> None:
     rows = evidence()
     observed = torch.rand(rows.values.shape, generator=GENERATOR) < 0.6
-    asked, weight = give_at_random(rows.asking(observed, None), GENERATOR)
-    assert not (asked.given & ~observed).any()
-    some = observed.any(dim=1)
-    assert asked.asked.any(dim=1)[some].all()
-    expected = observed.sum(dim=1) / asked.asked.sum(dim=1)
-    assert torch.equal(weight[some], expected.double()[some])
+    for share in (0.0, 0.5):
+        asked, _ = give_at_random(rows.asking(observed, None), GENERATOR, share)
+        assert not (asked.given & ~observed).any()
+        assert asked.asked.any(dim=1)[observed.any(dim=1)].all()
 
 
 def test_entries_of_a_share_of_the_rows_are_hidden() -> None:
@@ -52,9 +58,23 @@ def test_the_loss_of_parts_is_that_of_a_pass_in_which_no_column_sees_another() -
     network = randomize(
         Network(5, Connectivities(5, (8, 8), masks=None, residual=True), conditioning=True, direct=True)
     )
-    objective = Objective(network.eval(), TrainingConfig(segments=5, questions=0.0))
+    objective = Objective(network.eval(), TrainingConfig(segments=5, questions=0.0), evidence(40))
     questions = objective.questions(evidence(40).prepared(network), 0)
-    plain = Evidence(questions.rows.values, None, questions.parts.given)
+    plain = Evidence(questions.rows.values, None, questions.parts.rows.given)
     log_p = log_likelihood(network, plain, network.connectivities.blind())
-    weight = 5 / plain.asked.sum(dim=1)
+    weight = 5 / plain.asked.sum(dim=1).double()
     assert torch.allclose(objective(questions, 0, 0).value, -(weight * log_p).mean(), rtol=0, atol=1e-9)
+
+
+def test_the_reported_nll_leaves_out_nearly_complete_rows() -> None:
+    network = randomize(Network(5, Connectivities(5, (8, 8), masks=None), direct=True))
+    config = TrainingConfig(segments=5, questions=0.0, nearly_complete=0.5)
+    objective = Objective(network.eval(), config, evidence(400))
+    questions = objective.questions(evidence(400), 0)
+    counted = questions.parts.scale > 0
+    assert 0.3 < counted.double().mean() < 0.7
+    asked = questions.parts.asked.sum(dim=1)
+    assert torch.allclose(questions.parts.scale[counted], 5 / asked[counted])
+    plain = Evidence(questions.rows.values, None, questions.parts.rows.given)
+    nll = -log_likelihood(network, plain, network.connectivities.blind()) * 5 / asked
+    assert torch.allclose(objective(questions, 0, 0).nll, nll[counted].mean(), rtol=0, atol=1e-9)

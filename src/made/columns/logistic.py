@@ -52,10 +52,7 @@ CURVED_WIDE = ((2.0,), (1e-4,))
 # and even one 1e15 scales away costs no more than a hundred nats. It is never drawn from.
 FAR_SHARE = 1e-9
 
-# The input units beside z: soft steps at these standardised values.
-PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
-
-FIELDS = ("location", "scale", "step", "curve", "center", "low")
+FIELDS = ("location", "scale", "step", "curve", "center", "low", "knots", "extent")
 TAIL = 0.025
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
@@ -64,9 +61,10 @@ NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 class Numeric(Scaled):
     r"""A column of numbers: a mixture of logistics.
 
-    Input units are asinh z, which grows slowly in heavy tails, and soft steps at :data:`PLACES`. Output units are, for
-    each component, the logit of :math:`\pi_k`, the mean :math:`\mu_k`, and :math:`\log s_k`, which has a lower limit:
-    a value that often repeats cannot make a density infinite.
+    Input units are z, asinh z, which grows slowly in heavy tails, and the share of each interval between two knots that
+    lies below the value (a piecewise linear encoding). Output units are, for each component, the logit of
+    :math:`\pi_k`, the mean :math:`\mu_k`, and :math:`\log s_k`, which has a lower limit: a value that often repeats
+    cannot make a density infinite.
 
     Arguments:
         location, scale: standardise the values (on the curved scale, if there is one), for example median and spread.
@@ -75,6 +73,8 @@ class Numeric(Scaled):
         components: the number of logistics.
         curve, center: of :mod:`made.columns.transform`; ``curve=0`` for a straight scale.
         low: the least value that is drawn, on the grid if there is a step. Lower values cost as much as outliers.
+        knots: of the piecewise linear encoding, such as quantiles; without any, z is encoded by fixed soft steps.
+        extent: the range in which means lie, such as that of the training values.
 
     Example:
         >>> kind = Numeric(location=170, scale=10, step=1)
@@ -100,8 +100,8 @@ class Numeric(Scaled):
     curve: float = 0.0
     center: float = 0.0
     low: float = -math.inf
-
-    inputs = 1 + len(PLACES)
+    knots: tuple[float, ...] = ()
+    extent: tuple[float, float] = (-math.inf, math.inf)
 
     def __post_init__(self) -> None:
         for name, sound, wanted in (
@@ -121,6 +121,7 @@ class Numeric(Scaled):
             raise ValueError(f"'location' and 'scale' should be at most {FARTHEST_BENT:g} on a curved scale.")
         if self.step:
             self._check_step()
+        self._check_knots()
 
     @property
     def outputs(self) -> int:
@@ -128,7 +129,7 @@ class Numeric(Scaled):
 
     @property
     def family(self) -> object:
-        return Numeric, self.components, self.step > 0, self.curve > 0, self._bounded
+        return Numeric, self.components, self.step > 0, self.curve > 0, self._bounded, self.pieces
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:
@@ -145,7 +146,9 @@ class Numeric(Scaled):
         return ", ".join(parts + ([f"at least {show(self.low)}"] if self._bounded else []))
 
     def to_json(self) -> dict[str, Any]:
-        later = {"curve": self.curve, "center": self.center} | ({"low": self.low} if self._bounded else {})
+        later = {"curve": self.curve, "center": self.center, "knots": list(self.knots)}
+        later |= {"low": self.low} if self._bounded else {}
+        later |= {"extent": list(self.extent)} if math.isfinite(self.extent[0]) else {}
         settings = {key: getattr(self, key) for key in NUMERIC_SETTINGS}
         return settings | {key: value for key, value in later.items() if key == "low" or value}
 
@@ -155,13 +158,9 @@ class Numeric(Scaled):
     ) -> Numeric:
         if values or missing:
             raise ValueError("'values' should be empty, and 'missing' false, where the column is numeric.")
-        found = read_settings(settings, {"curve": 0.0, "center": 0.0, "low": None})
-        return cls(**found | {"low": -math.inf if found["low"] is None else found["low"]})
-
-    def encode(self, values: Tensor) -> Tensor:
-        z = values.unsqueeze(-1)
-        places = torch.tensor(PLACES, dtype=values.dtype, device=values.device)
-        return torch.cat([z.asinh(), torch.tanh(2 * (z - places))], dim=-1)
+        found = read_settings(settings, {"curve": 0.0, "center": 0.0, "low": None, "knots": (), "extent": ()})
+        found["low"] = -math.inf if found["low"] is None else found["low"]
+        return cls(**found | {"extent": found["extent"] or (-math.inf, math.inf)})
 
     def initial(self) -> Tensor:
         """The components at quantiles of a standard normal distribution, the outermost ones wide."""
@@ -290,12 +289,12 @@ class Numeric(Scaled):
             below = shares.cumsum(dim=-1)
             ends = [(below < share).sum(dim=-1, keepdim=True) for share in (TAIL, 1 - TAIL)]
             least, most = (values.gather(-1, end.clamp(max=values.shape[-1] - 1)) for end in ends)
-            return self.inner((shares * values.clamp(least, most)).sum(dim=-1)).to(units.dtype)
+            return self.inner(self.within((shares * values.clamp(least, most)).sum(dim=-1))).to(units.dtype)
         if self._bounded:
             low = self._edge(units).unsqueeze(-1)
             t = ((mean - low) / scale).clamp(min=-15)  # far below, the rest of a component has its scale as mean
             mean = low + scale * F.softplus(t) / t.sigmoid()
-        return (weight.exp() * mean).sum(dim=-1)
+        return self.inner(self.within(self.straight((weight.exp() * mean).sum(dim=-1)))).to(units.dtype)
 
     def average(self, weights: Tensor, values: Tensor) -> Tensor:
         if not self._curved:

@@ -81,7 +81,11 @@ class LogisticMixture:
         return torch.where(at, self.points[next_point], self.on.outer(self._inverse(above))).t()
 
     def moments(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of the values, each clipped to [low, high]. Shapes: (rows), twice, to (rows)."""
+        """Mean and standard deviation of the values, clipped to [low, high] and to those of training.
+
+        Shapes: (rows), twice, to (rows).
+        """
+        low, high = self.on.within(low), self.on.within(high)
         away = self.points.clamp(low.unsqueeze(1), high.unsqueeze(1)) - low.unsqueeze(1)
         first, second = ((self.shares * away**power).sum(dim=1) for power in (1, 2))
         few = high - low <= MOST_STEPS * self.on.step if self.on.stepped else torch.zeros_like(low, dtype=torch.bool)

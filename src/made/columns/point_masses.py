@@ -32,8 +32,6 @@ __all__ = ["PointMasses"]
 
 # The transformed points are multiples of this, far beyond any standardised value.
 CODE = 2.0**100
-# To compare a point with a density: the density counts as the probability of this part of the spread.
-WINDOW = 0.1
 
 
 @dataclass(frozen=True)
@@ -219,19 +217,24 @@ class PointMasses(Column):
         return torch.cat([log_points.expand(*log_rest.shape[:-1], -1), log_rest], dim=-1)
 
     def mode(self, units: Tensor) -> Tensor:
-        """The most likely point or the mode of the rest, whichever has the larger :meth:`height`."""
+        """The most likely point, if it is as likely as all of the rest; otherwise the mode of the rest.
+
+        A point is far more likely than any single other number, even where most numbers are other ones.
+        """
         shares, of_rest = self._parts(units)
-        point = (shares[..., :-1].argmax(dim=-1) + 1).to(units.dtype) * CODE
+        log_point, point = shares[..., :-1].max(dim=-1)
         rest = self._from_rest(self.rest.mode(of_rest))
-        return torch.where(self.height(units, point) >= self.height(units, rest), point, rest)
+        return torch.where(log_point >= shares[..., -1], (point + 1).to(units.dtype) * CODE, rest)
 
     def height(self, units: Tensor, values: Tensor) -> Tensor:
-        """The log-likelihood; for a density, the log probability of a tenth of the spread around the value."""
-        log_p = self.log_prob(units, values)
-        if self.rest.stepped:
-            return log_p
-        near = WINDOW * torch.as_tensor(self.rest.spread, dtype=torch.float64, device=values.device)
-        return torch.where(self._coded(values).any(dim=-1), log_p, log_p + near.log().to(log_p.dtype))
+        """The log probability of a point; elsewhere that of the rest, less what its mode is more likely than it."""
+        shares, of_rest = self._parts(units)
+        at, point = self._among(self._coded(values))
+        log_point = shares.gather(-1, point.unsqueeze(-1)).squeeze(-1)
+        best, here = (
+            self.rest.log_prob(of_rest, each) for each in (self.rest.mode(of_rest), values.masked_fill(at, 0))
+        )
+        return torch.where(at, log_point, shares[..., -1] + here - best)
 
     def mean(self, units: Tensor) -> Tensor:
         """The expected value, given that it is not missing."""

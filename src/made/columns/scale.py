@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +21,11 @@ FARTHEST = 1e15
 LEAST_STEP, MOST_STEP = 1e-12, 1e15  # a step near the middle, in standardised values
 NARROWEST, WIDEST = 1e-30, 1e30  # a step, and the scale of a column with steps
 FARTHEST_BENT = 1e4  # location and scale on a curved scale, where numbers are logarithms
+MOST_KNOTS = 256
+
+# Without knots, the input units beside asinh z are soft steps at these standardised values.
+PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+STRAIGHT = 8.0  # the largest input z
 
 
 class Scaled(Column):
@@ -31,6 +37,46 @@ class Scaled(Column):
     curve: float
     center: float
     low: float
+    knots: tuple[float, ...]
+    extent: tuple[float, float]
+
+    @property
+    def inputs(self) -> int:
+        return 1 + len(PLACES) if not self.pieces else 2 + self.pieces
+
+    @property
+    def pieces(self) -> int:
+        """The number of intervals between knots."""
+        return max(0, (self.knots.shape[-1] if isinstance(self.knots, Tensor) else len(self.knots)) - 1)
+
+    def encode(self, values: Tensor) -> Tensor:
+        z = values.unsqueeze(-1)
+        if not self.pieces:
+            places = torch.tensor(PLACES, dtype=values.dtype, device=values.device)
+            return torch.cat([z.asinh(), torch.tanh(2 * (z - places))], dim=-1)
+        knots = self._knots.to(values)
+        begin, end = knots[..., :-1], knots[..., 1:]
+        pieces = ((z - begin) / (end - begin)).clamp(0, 1)
+        return torch.cat([z.clamp(-STRAIGHT, STRAIGHT), z.asinh(), 2 * pieces - 1], dim=-1)
+
+    @cached_property
+    def _knots(self) -> Tensor:
+        """The standardised knots; of several columns, (columns, knots)."""
+        knots = torch.as_tensor(self.knots, dtype=torch.float64)
+        return self.inner(knots.movedim(-1, 0)).movedim(0, -1)
+
+    def _check_knots(self) -> None:
+        if self.knots:
+            apart = np.diff(self._knots.float().numpy())
+            if not 2 <= len(self.knots) <= MOST_KNOTS or not (apart > 0).all():
+                raise ValueError(f"'knots' should be 2 to {MOST_KNOTS} ascending numbers, or none, not {self.knots!r}.")
+        if len(self.extent) != 2 or not self.extent[0] <= self.extent[1]:
+            raise ValueError(f"'extent' should be two numbers, the lower one first, not {self.extent!r}.")
+
+    def within(self, values: Tensor) -> Tensor:
+        """Values of the table, clipped to those of training."""
+        least, most = (self._like(end, values) for end in torch.as_tensor(self.extent, dtype=torch.float64).unbind(-1))
+        return values.clamp(least, most)
 
     @property
     def grid(self) -> tuple[float, float]:
@@ -136,7 +182,12 @@ class Scaled(Column):
         if not self.stepped:
             return found
         origin, step = self._like(self._origin, found), self._like(self.step, found)
-        return origin + ((found - origin) / step).round() * step
+        found = origin + ((found - origin) / step).round() * step
+        # The nearest double of a decimal fraction is a quotient of integers, not a multiple of a rounded step.
+        parts = (1 / step).round()
+        from_origin = origin * parts
+        decimal = (step < 1) & ((parts * step - 1).abs() < 1e-9) & ((from_origin - from_origin.round()).abs() < 1e-6)
+        return torch.where(decimal, (found * parts).round() / parts, found)
 
     def _step_of(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """The lower end and the width of the step of each standardised value."""

@@ -14,7 +14,7 @@ from made.errors import ModelError
 
 __all__ = ["FORMAT", "LARGEST_JSON", "MANIFEST", "NAMES", "Manifest", "Written", "parse_object"]
 
-FORMAT = 1
+FORMAT = 2  # since numbers are encoded between knots; folders of format 1 are read
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 2**20
 
@@ -58,9 +58,9 @@ class Manifest:
     text: bytes  # as it is on disk
 
     @classmethod
-    def of(cls, finished: bool, files: Mapping[str, Written]) -> Manifest:
+    def of(cls, finished: bool, files: Mapping[str, Written], version: int = FORMAT) -> Manifest:
         """A manifest that lists these files."""
-        body = {"format": FORMAT, "finished": finished, "files": {name: asdict(files[name]) for name in sorted(files)}}
+        body = {"format": version, "finished": finished, "files": {name: asdict(files[name]) for name in sorted(files)}}
         digest = hashlib.sha256(json.dumps(body).encode()).hexdigest()
         return cls(finished, dict(files), (json.dumps(body | {"sha256": digest}, indent=2) + "\n").encode())
 
@@ -83,9 +83,9 @@ class Manifest:
                 "by a newer one, or its manifest is damaged. Remedy: upgrade made."
             )
         files, finished = content.get("files"), content.get("finished")
-        if version == FORMAT and isinstance(finished, bool) and isinstance(files, dict):
+        if version in (1, FORMAT) and isinstance(finished, bool) and isinstance(files, dict):
             listed = {name: _written(facts) for name, facts in files.items() if NAMES.fullmatch(name)}
-            found = cls.of(finished, {name: each for name, each in listed.items() if each is not None})
+            found = cls.of(finished, {name: each for name, each in listed.items() if each is not None}, version)
             if found.text == text:
                 return found
         raise ModelError(f"{file} is damaged, or was not written by made.")

@@ -55,7 +55,8 @@ def prepare(
         overwrite: start anew, even if the folder holds a run or a model.
     """
     together = table if valid_table is None else table.with_rows_of(valid_table)
-    schema = Schema.infer(together, parameters["columns"], missing=parameters["missing"], unseen=parameters["unseen"])
+    options = {name: parameters[name] for name in ("missing", "unseen", "extrapolate")}
+    schema = Schema.infer(together, parameters["columns"], **options)
     codes = schema.encode(table, training=True)
     valid = None if valid_table is None else schema.encode(valid_table, training=True)
     resumed = folder is not None and not overwrite and is_begun(folder)

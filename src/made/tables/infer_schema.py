@@ -7,9 +7,11 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from made.columns.base import Column
 from made.columns.discrete import Binary, Categorical
@@ -35,10 +37,17 @@ MOST_STEPS = 1_000_000
 # Up to so many values may all be different without being identifiers.
 FEW = 20
 # The most point masses of a column of numbers, and the least number of other values.
-MOST_POINTS, LEAST_REST = 32, 10
-# The least share of rows of a point mass, and how many times as many rows it has as its neighbours: among steps, where
-# all values have a probability, and among real numbers.
-OF_STEPS, OF_REALS = (0.005, 3.0), (0.02, 10.0)
+MOST_POINTS, LEAST_REST = 128, 5
+# Rows that make a value frequent. Few numbers of which half are not have no list of values, but a tail.
+FREQUENT = 5
+# Spacings of numbers, and the number of rows from which one above 1 is no accident.
+GRIDS = (100.0, 50.0, 25.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0001)
+ROWS_OF_GRID = 100
+# Quantiles between which numbers are encoded piecewise linearly, and the rows between two of them.
+MOST_PIECES, ROWS_OF_PIECE = 16, 10
+# The least share of rows of a point mass, the number of rows that is enough in a large table, and how many times as many
+# rows it has as its neighbours: among steps, where all values have a probability, and among real numbers.
+OF_STEPS, OF_REALS = (0.005, 50, 3.0), (0.02, 100, 10.0)
 # The probability of all numbers together that training has not seen, beside a list of several, and of two.
 UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9
 KEY = re.compile(
@@ -47,7 +56,13 @@ KEY = re.compile(
 
 
 def infer(
-    table: Table, d: int, name: str, kind: Any, *, missing: bool = False, unseen: Literal["error", "other"] = "error"
+    table: Table,
+    d: int,
+    name: str,
+    kind: Any,
+    missing: bool = False,
+    unseen: Literal["error", "other"] = "error",
+    extrapolate: bool = False,
 ) -> Field:
     """The field of column ``d``, of a given kind or ``"auto"``; see :meth:`made.tables.schema.Schema.infer`."""
     values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
@@ -77,12 +92,12 @@ def infer(
     if kind == "auto" and (dtype in ("text", "bool") or declared):
         kind = "binary" if len(distinct) == 2 else "categorical"
     elif kind == "auto":
-        kind = _kind_of_numbers(distinct, len(seen))
+        kind = _kind_of_numbers(distinct, seen)
     if kind in ("ordinal", "numeric", "real"):
         dtype = _dtype_of_numbers(seen, dtype, kind, label)
     if kind in ("numeric", "real"):
         other = FAR_SHARE if unseen == "other" else 0.0
-        column = _numeric(seen, dtype, missing, plainly=kind == "real")
+        column = _numeric(seen, dtype, missing, plainly=kind == "real", extrapolate=extrapolate)
         return Field(name, column, dtype=dtype, missing=missing, other=other)
     if kind == "ordinal" and not missing and len(distinct) <= MOST_CATEGORIES:
         return _ordinal(name, distinct, dtype, unseen)
@@ -200,13 +215,13 @@ def _listed(name: str, values: Any, dtype: Dtype, label: str, missing: bool, res
     return _field_of_list(name, typed(given, family), family, missing, reserved)
 
 
-def _kind_of_numbers(distinct: Values, rows: int) -> str:
-    whole, count = bool((distinct == np.floor(distinct)).all()), len(distinct)
+def _kind_of_numbers(distinct: Values, seen: Values) -> str:
+    counts = np.unique(seen, return_counts=True)[1]
+    whole, count, rows = bool((distinct == np.floor(distinct)).all()), len(distinct), len(seen)
     if count == 2:
         return "binary" if whole or rows >= 20 else "numeric"
-    if count == 1 or (whole and count <= 20 and rows >= 10 * count):
-        return "ordinal"
-    return "ordinal" if count <= 10 and rows >= 20 * count else "numeric"
+    few = (whole and count <= 20 and rows >= 10 * count) or (count <= 10 and rows >= 20 * count)
+    return "ordinal" if count == 1 or (few and 2 * (counts >= FREQUENT).sum() >= count) else "numeric"
 
 
 def _refuse_names(seen: Values, name: str, label: str) -> None:
@@ -243,7 +258,7 @@ def _identifier(found: str, name: str, other: str) -> DataError:
     )
 
 
-def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Column:
+def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool, extrapolate: bool) -> Column:
     """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardisation."""
     temporal, step = dtype in TEMPORAL, 0.0
     points: tuple[float, ...] = ()
@@ -255,32 +270,56 @@ def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool) -> Col
     low = 0.0 if not plainly and not temporal and seen.min() >= 0 else -math.inf
     curve = center = 0.0
     if not plainly and not temporal:
-        center = 0.0 if low == 0 else float(np.median(rest))
-        center = float(round(center)) if step else center
+        center = 0.0 if low == 0 else _on_grid(float(np.median(rest)), step)
         curve = choose_curve(rest, center)
     location, scale = _location_and_scale(np.arcsinh((rest - center) / curve) if curve else rest)
-    if step and not curve:
-        location = round(location / step) * step
+    location = location if curve else _on_grid(location, step)
     column = Numeric(location, scale, step, curve=curve, center=center if curve else 0.0, low=low)
+    extent = (-math.inf, math.inf) if extrapolate else (float(seen.min()), float(seen.max()))
+    column = replace(column, knots=_knots(rest, column), extent=extent)
     points += (math.inf,) * missing
     return PointMasses(column, points) if points else column
 
 
+def _knots(rest: Values, column: Numeric) -> tuple[float, ...]:
+    """Quantiles between which numbers are encoded, each distinguishable from the one before; none for a few rows."""
+    pieces = min(MOST_PIECES, len(rest) // ROWS_OF_PIECE)
+    knots = np.unique(np.quantile(rest, np.linspace(0, 1, pieces + 1))) if pieces > 1 else rest[:0]
+    places = column.inner(torch.from_numpy(knots)).numpy()
+    kept = [place for place in range(len(knots)) if place == 0 or places[place] - places[place - 1] > 1e-3]
+    return tuple(knots[kept].tolist()) if len(kept) > 1 else ()
+
+
+def _on_grid(value: float, step: float) -> float:
+    return float(_multiple(np.rint(value / step), step)) if step else value
+
+
+def _multiple(count: Any, step: float) -> Any:
+    """A multiple of a step; of a decimal fraction, the nearest double."""
+    return count * step if step >= 1 else count / round(1 / step)
+
+
 def _step(seen: Values, points: Sequence[float], temporal: bool) -> float:
-    """The step of numbers (1) or of times, if they have one and do not range over too many steps; else 0."""
+    """The step of numbers or times, if they have one and do not range over too many steps; else 0."""
     rest = seen[~np.isin(seen, points)]
     with np.errstate(over="ignore"):
         size, extent = float(np.abs(seen).max()), float(rest.max() - rest.min())
+        single = bool((seen == seen.astype(np.float32)).all())
     if temporal:  # ignore dates such as 9999-12-31
         first, third = np.quantile(rest, [0.25, 0.75]).tolist()
         extent = min(extent, 20 * (third - first))
-    for step in STEPS if temporal else (1.0,):
-        if size < 2.0**53 and extent <= MOST_STEPS * step and (seen == np.floor(seen / step) * step).all():
+    for step in STEPS if temporal else GRIDS:
+        if size >= 2.0**53 * min(step, 1.0) or extent > MOST_STEPS * step:
+            continue
+        if step > 1 and not temporal and (len(seen) < ROWS_OF_GRID or len(np.unique(rest)) < FEW):
+            continue
+        nearest = _multiple(np.rint(seen / step), step)
+        if (seen == (nearest.astype(np.float32) if single else nearest)).all():
             return step
     return 0.0
 
 
-def _points(seen: Values, least_share: float, stands_out: float) -> tuple[float, ...]:
+def _points(seen: Values, least_share: float, enough: int, stands_out: float) -> tuple[float, ...]:
     """The point masses: values with far more rows than their neighbours."""
     values, counts = np.unique(seen, return_counts=True)
     if len(values) < LEAST_REST:
@@ -288,7 +327,7 @@ def _points(seen: Values, least_share: float, stands_out: float) -> tuple[float,
     # The mean count of the two values before and the two after, as far as they exist.
     beside = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
     around = np.convolve(counts, beside, mode="same") / np.convolve(np.ones(len(counts)), beside, mode="same")
-    stand_out = (counts >= max(10, least_share * len(seen))) & (counts >= stands_out * around)
+    stand_out = (counts >= max(10, min(least_share * len(seen), enough))) & (counts >= stands_out * around)
     found = sorted(np.flatnonzero(stand_out).tolist(), key=lambda place: -counts[place])[:MOST_POINTS]
     if len(values) - len(found) < LEAST_REST:
         return ()

@@ -100,11 +100,13 @@ class Schema:
         *,
         missing: str | Mapping[str | int, Any] = "unobserved",
         unseen: Literal["error", "other"] = "error",
+        extrapolate: bool = False,
     ) -> Schema:
         """Infer the kind of each column from its observed values.
 
         Text, truth values and declared categories are binary if there are two of them, otherwise categorical. Two
-        distinct numbers are binary, a few that repeat (ten times each, fractions twenty) are ordinal, and all others
+        distinct numbers are binary, a few that repeat (ten times on average, fractions twenty, and half of
+        them at least five times) are ordinal, and all others
         numeric: see :mod:`made.tables.infer_schema`. Columns that look like identifiers are refused.
 
         Arguments:
@@ -116,6 +118,7 @@ class Schema:
                 some by name or position.
             unseen: whether a value that is not in the table is an ``"error"`` later, or ``"other"``: one more category
                 of text, or a very unlikely number.
+            extrapolate: whether the mean of a number may lie beyond all numbers in the table.
 
         Raises:
             ParameterError: if ``kinds`` or ``missing`` is wrong; its ``argument`` is "columns" or "missing".
@@ -129,7 +132,7 @@ class Schema:
                     f"'missing' of {name!r} should be 'unobserved' or 'category', not {each!r}.", argument="missing"
                 )
         fields = [
-            infer(table, d, names[place], chosen[place], missing=treated[place] == "category", unseen=unseen)
+            infer(table, d, names[place], chosen[place], treated[place] == "category", unseen, extrapolate)
             for d, place in enumerate(table.places)
         ]
         fields = [replace(field, storage=table.storage(d, field.dtype)) for d, field in enumerate(fields)]

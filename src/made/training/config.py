@@ -104,6 +104,11 @@ class TrainingConfig:
             the natural ordering if ``ordering`` says so.
         incomplete_rows: the share of the rows in these updates of which random entries are hidden, so that the same
             masks also score rows with missing values.
+        nearly_complete: the share of the rows in all other updates of which all but one to three entries are given, if
+            orderings are cut into segments; such questions are asked most often. Rows then weigh less, the fewer
+            entries they ask for.
+        pairs: the weight of the questions with one given column, or none, whose answers are counted in the training
+            rows (:mod:`made.training.pairs`), in the same updates.
         validation_masks: masks averaged after each epoch, of an unlimited model or of a longer list.
         evaluation_masks: masks that an unlimited model averages at the end to choose among its best epochs; a list is
             averaged in full.
@@ -127,6 +132,8 @@ class TrainingConfig:
     segments: int = 1
     whole_rows: float = 0.0
     incomplete_rows: float = 0.0
+    nearly_complete: float = 0.0
+    pairs: float = 0.0
     validation_masks: int = 4
     evaluation_masks: int = 16
     seed: int = 0

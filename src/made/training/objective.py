@@ -4,7 +4,8 @@ A network is only good at queries that it was trained on, so an any-order model 
 
 - **random queries**: some entries of each row are given, some missing, the others asked for;
 - **orderless training** (Uria, Murray and Larochelle, 2014), if orderings are cut into segments: a random part of each
-  row is given, and the NLL of the rest is weighted up to that of the row. Its mean is the mean over all orderings;
+  row is given, and the NLL of the rest is weighted up to that of the row. Its mean is the mean over all orderings. Some
+  rows may be **nearly complete**, and questions with one given column answered by **counted pairs** of values;
 - **whole rows**, in one pass under one of the masks that queries average.
 
 Which of these update t is, its mask and its random numbers are functions of (seed, t).
@@ -26,12 +27,14 @@ from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_likelihood
 from made.training.config import TrainingConfig
+from made.training.pairs import CountedPairs
 
 __all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random", "random_bits"]
 
 # Streams of random numbers, each a function of the seed.
 DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES = 2, 3, 5, 6, 7, 8
 
+MOST_HIDDEN = 3  # entries of a nearly complete row
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, are spread evenly
 
 
@@ -44,12 +47,32 @@ class Loss(NamedTuple):
     """The loss of an update.
 
     Attributes:
-        value: the mean NLL of the rows, to be differentiated.
-        whole: whether it is the NLL of whole rows, which can be reported as that of training.
+        value: the loss, to be differentiated.
+        nll: the mean NLL of whole rows, to be reported as that of training; ``None`` if the update does not tell.
     """
 
     value: Tensor
-    whole: bool
+    nll: Tensor | None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows of which a random part is given.
+
+    Attributes:
+        rows: the evidence, with the input units of what is given alone.
+        asked: 1 for an entry that is asked for, otherwise 0, (rows, columns).
+        weights: the weight of each row's NLL in the loss, (rows).
+        scale: what makes each row's NLL an estimate of that of the whole row, (rows); 0 for nearly complete rows.
+    """
+
+    rows: Evidence
+    asked: Tensor
+    weights: Tensor
+    scale: Tensor
+
+    def __getitem__(self, rows: slice) -> Parts:
+        return Parts(self.rows[rows], self.asked[rows], self.weights[rows], self.scale[rows])
 
 
 @dataclass(frozen=True)
@@ -58,21 +81,17 @@ class Questions:
 
     Attributes:
         rows: the rows, some entries hidden if rows are to be incomplete.
-        parts: the same rows with a random part of each given, with the input units of that part alone.
-        weights: the weight of the NLL of each entry of ``parts``, (rows, columns); 0 for what is not asked for.
+        parts: the same rows with a random part of each given.
     """
 
     rows: Evidence
-    parts: Evidence | None = None
-    weights: Tensor | None = None
+    parts: Parts | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, rows: slice) -> Questions:
-        if self.parts is None or self.weights is None:
-            return Questions(self.rows[rows])
-        return Questions(self.rows[rows], self.parts[rows], self.weights[rows])
+        return Questions(self.rows[rows], None if self.parts is None else self.parts[rows])
 
 
 class Objective:
@@ -81,20 +100,20 @@ class Objective:
     Arguments:
         network: the network.
         config: how to train.
+        rows: the training rows.
     """
 
-    def __init__(self, network: Network, config: TrainingConfig) -> None:
+    def __init__(self, network: Network, config: TrainingConfig, rows: Evidence) -> None:
         self.network, self.config = network, config
+        self.pairs = CountedPairs(network, rows) if config.pairs and config.segments > 1 else None
 
     def questions(self, rows: Evidence, update: int) -> Questions:
         """What the updates from ``update`` on ask of these rows."""
         config, generator = self.config, self._generator(update, ENTRIES, rows)
-        parts = weights = None
-        if config.segments > 1:
-            parts, weights = self._parts(rows, generator)
+        parts = self._parts(rows, generator, config.nearly_complete) if config.segments > 1 else None
         if config.whole_rows and config.incomplete_rows:
             rows = hide_at_random(rows, config.incomplete_rows, generator)
-        return Questions(rows, parts, weights)
+        return Questions(rows, parts)
 
     def __call__(self, questions: Questions, update: int, first_row: int) -> Loss:
         """The loss of a batch in update ``update``; ``first_row`` rows were seen before it."""
@@ -109,9 +128,10 @@ class Objective:
         elif family.any_order and masked and self._bits(update, QUERY) < config.questions * 2**63:
             batch, whole = query_at_random(batch, generator), False
             mask = family.draw(update if by_update else first_row, lowest=0)
-        elif questions.parts is not None and questions.weights is not None:
-            return Loss(self._nll_of_parts(questions.parts, questions.weights, generator) / len(batch), whole)
-        return Loss(-log_likelihood(self.network, batch, mask, generator=generator).mean(), whole)
+        elif questions.parts is not None:
+            return self._loss_of_parts(questions.parts, update, generator)
+        nll = -log_likelihood(self.network, batch, mask, generator=generator).mean()
+        return Loss(nll, nll.detach() if whole else None)
 
     @torch.no_grad()
     def mean_over_orderings(self, evidence: Evidence, passes: int, batch_size: int = 1000) -> float:
@@ -120,25 +140,35 @@ class Objective:
         for number in range(passes):
             generator = self._generator(number, ORDERINGS, evidence)
             for _, batch in evidence.split(batch_size):
-                total += float(self._nll_of_parts(*self._parts(batch, generator)))
+                parts = self._parts(batch, generator)
+                total += float((self._nll_of_parts(parts) * parts.scale).sum())
         return total / passes
 
-    def _parts(self, rows: Evidence, generator: torch.Generator) -> tuple[Evidence, Tensor]:
+    def _loss_of_parts(self, parts: Parts, update: int, generator: torch.Generator) -> Loss:
+        nll = self._nll_of_parts(parts, generator)
+        value = (nll * parts.weights).mean()
+        if self.pairs:
+            value = value + self.config.pairs * self.pairs.loss(update, generator)
+        return Loss(value, (nll.detach() * parts.scale).sum() / parts.scale.count_nonzero())
+
+    def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
-        rows, weight = give_at_random(rows, generator)
+        rows, nearly = give_at_random(rows, generator, nearly_complete)
         columns = self.network.columns
         inputs = columns.encode(rows.values) if rows.inputs is None else rows.inputs
         assert rows.given is not None
-        weights = weight.unsqueeze(1) * rows.asked
-        return replace(rows, inputs=inputs * columns.per_unit(rows.given)), weights
+        asked = rows.asked.to(rows.values.dtype)
+        scale = rows.is_observed.sum(dim=1) / asked.sum(dim=1).clamp_(min=1)
+        weights, scale = (scale.sqrt(), scale.masked_fill(nearly, 0)) if nearly_complete else (scale, scale)
+        return Parts(replace(rows, inputs=inputs * columns.per_unit(rows.given)), asked, weights, scale)
 
-    def _nll_of_parts(self, parts: Evidence, weights: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The weighted sum of the NLL of each entry that is asked for, given what is given and nothing else."""
-        network = self.network
-        assert parts.inputs is not None
-        assert parts.given is not None
-        units = dense_outputs(network, parts.inputs, parts.given, dropout=network.training, generator=generator)
-        return -(network.columns.log_prob(units.t(), parts.values, parts.targets) * weights).sum()
+    def _nll_of_parts(self, parts: Parts, generator: torch.Generator | None = None) -> Tensor:
+        """The NLL of what is asked of each row, given what is given and nothing else. Shape: (rows)."""
+        network, rows = self.network, parts.rows
+        assert rows.inputs is not None
+        assert rows.given is not None
+        units = dense_outputs(network, rows.inputs, rows.given, dropout=network.training, generator=generator)
+        return -(network.columns.log_prob(units.t(), rows.values, rows.targets) * parts.asked).sum(dim=1)
 
     def _generator(self, number: int, stream: int, evidence: Evidence) -> torch.Generator:
         return torch.Generator(evidence.values.device).manual_seed(self._bits(number, stream))
@@ -170,12 +200,15 @@ def hide_at_random(evidence: Evidence, share: float, generator: torch.Generator)
     return evidence.asking(~hidden & evidence.is_observed, None)
 
 
-def give_at_random(evidence: Evidence, generator: torch.Generator) -> tuple[Evidence, Tensor]:
-    """Make a random part of each row given, and return the weight that the NLL of the rest has.
+def give_at_random(
+    evidence: Evidence, generator: torch.Generator, nearly_complete: float = 0.0
+) -> tuple[Evidence, Tensor]:
+    """Make a random part of each row given; also return which rows are nearly complete, (rows).
 
     The number of given entries is uniform, from none to all but one: if one entry is asked for and each other one is
     given with the same probability, which is uniform itself, then so is their number. The probabilities of the rows
-    are spread evenly, which is less noisy than drawing each by itself.
+    are spread evenly, which is less noisy than drawing each by itself. Of a share ``nearly_complete`` of the rows, all
+    but one to :data:`MOST_HIDDEN` entries are given.
     """
     values, observed = evidence.values, evidence.observed
     uniform = torch.rand(len(values), 2, values.shape[1], generator=generator, device=values.device)
@@ -185,6 +218,11 @@ def give_at_random(evidence: Evidence, generator: torch.Generator) -> tuple[Evid
     if observed is not None:
         given, one = given & observed, one * observed
     given.scatter_(1, one.argmax(dim=1, keepdim=True), False)
-    count = values.shape[1] if observed is None else observed.sum(dim=1)
-    weight = count / (count - given.sum(dim=1)).clamp_(min=1)
-    return evidence.asking(observed, given), weight.to(values.dtype)
+    nearly = torch.zeros_like(share, dtype=torch.bool)
+    if nearly_complete:
+        most = min(MOST_HIDDEN, values.shape[1])
+        draw = torch.rand(2, len(values), generator=generator, device=values.device)
+        nearly, hidden = draw[0] < nearly_complete, (draw[1] * most).long().unsqueeze(1)
+        shown = one < one.topk(most, dim=1).values.gather(1, hidden)
+        given = torch.where(nearly.unsqueeze(1), shown if observed is None else shown & observed, given)
+    return evidence.asking(observed, given), nearly

@@ -63,7 +63,7 @@ class Trainer:
             raise ValueError(
                 "'whole_rows' should be above 0 in the training config if and only if it is in the connectivities."
             )
-        self.network, self.config, self.objective = network, config, Objective(network, config)
+        self.network, self.config = network, config
         self.data = Evidence.of(network, rows)
         self.valid = None if valid is None else Evidence.of(network, valid)
         for name, evidence in (("rows", self.data), ("valid", self.valid)):
@@ -82,6 +82,7 @@ class Trainer:
         if len(self.data) * (network.columns.inputs + network.columns.outputs) <= PREPARED:
             self.data = self.data.prepared(network)
             self.valid = None if self.valid is None else self.valid.prepared(network)
+        self.objective = Objective(network, config, self.data)
         self.parameters = dict(network.named_parameters())
         self.small = sum(weight.numel() for weight in self.parameters.values()) * config.batch_size <= SMALL
         self.optimizer = make_optimizer(
@@ -264,11 +265,11 @@ class Trainer:
             group["lr"] = group["initial_lr"] * rate
         for weight in self.parameters.values():
             weight.grad = None
-        loss, whole = self.objective(batch, update, epoch * len(self.data) + position * config.batch_size)
+        loss, nll = self.objective(batch, update, epoch * len(self.data) + position * config.batch_size)
         loss.backward()
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
         norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
-        value, size = torch.stack([loss.detach(), norm]).tolist()
+        value, size, reported = torch.stack([loss.detach(), norm, loss.detach() if nll is None else nll]).tolist()
         if not math.isfinite(value) or not math.isfinite(size):
             raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
         if config.clip is not None and size > config.clip:
@@ -279,8 +280,8 @@ class Trainer:
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.values()), list(self.parameters.values()), 1 - decay)
         self.state.update += 1
-        if whole:
-            self.state.loss += value * len(batch)
+        if nll is not None:
+            self.state.loss += reported * len(batch)
             self.state.rows += len(batch)
 
     def _end_of_epoch(self) -> Epoch:

@@ -1,0 +1,115 @@
+r"""Questions with one given column, whose answers can be counted: the frequencies of pairs of values.
+
+Random parts of rows hardly ever show a single column, and then one row at a time: an answer such as
+:math:`p(\text{churn} \mid \text{contract} = \text{monthly})` would be learned from a few hundred draws. But for columns
+with a list of values it can be counted in the training rows. The loss is the cross-entropy of these frequencies, for every
+value of every such column given, and with nothing given:
+
+.. math:: -\sum_e \sum_v f(x_e = v) \sum_{d \ne e} \sum_k f(x_d = k \mid x_e = v) \log p(x_d = k \mid x_e = v),
+
+divided by the number of columns e (nothing is one more of them). It has no sampling noise.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from made.network.dense import dense_outputs
+from made.network.masked import Network
+from made.queries.evidence import Evidence
+
+__all__ = ["CountedPairs"]
+
+MOST_VALUES = 4096  # of all columns together
+MOST_CONTEXTS = 128  # in an update
+COUNTED = 4096  # rows at a time
+PRIOR = 1.0  # rows, distributed like the column itself, that are added to each count
+
+
+class CountedPairs:
+    """The frequencies of pairs of values in the training rows, and the loss of a network that should answer them.
+
+    Arguments:
+        network: an any-order network.
+        rows: the training rows.
+    """
+
+    def __init__(self, network: Network, rows: Evidence) -> None:
+        self.network = network
+        columns, values, observed = network.columns, rows.values, rows.is_observed
+        forms = {d: kind.form for d, kind in enumerate(columns) if kind.listed}
+        self.listed = [d for d, form in forms.items() if form is not None and form.choices in (1, columns[d].codes)]
+        widths = [columns[d].codes for d in self.listed]
+        if len(widths) < 2 or sum(widths) > MOST_VALUES:
+            self.listed = widths = []
+        own = torch.repeat_interleave(torch.arange(len(widths)), torch.tensor(widths, dtype=torch.long))
+        own = own.to(values.device)
+        code = torch.cat([torch.arange(width) for width in widths] or [own]).to(values)
+        places = torch.tensor(self.listed, dtype=torch.long, device=values.device)
+        counts = values.new_zeros(len(own), len(own), dtype=torch.float64)
+        for some, seen in zip(values.split(COUNTED), observed.split(COUNTED), strict=True):
+            flags = (some[:, places[own]] == code) & seen[:, places[own]]
+            counts += (flags.to(torch.float32).t() @ flags.to(torch.float32)).double()
+        member = own == torch.arange(len(widths), device=values.device).unsqueeze(1)  # (columns, values)
+        alone = counts.diagonal()
+        share = alone / (member.double().t() @ (member.double() @ alone)).clamp(min=1)  # of each value in its column
+        # A context is a value that is given; the last one is that nothing is given.
+        seen = torch.cat([alone > 0, alone.new_ones(1, dtype=torch.bool)])
+        both = torch.cat([counts, alone.unsqueeze(1)], dim=1)[:, seen] + PRIOR * share.unsqueeze(1)
+        answer = both / (member.double().t() @ (member.double() @ both))
+        weight = torch.cat([share, share.new_ones(1)])[seen] / (len(widths) + 1)
+        other = torch.cat([~member, member.new_ones(len(widths), 1)], dim=1)[
+            :, seen
+        ]  # a column is not asked for itself
+        self.weights = (other * weight).to(values.dtype)  # (columns, contexts)
+        self.answers = (answer * (member.double().t() @ (other * weight))).to(values.dtype)  # (values, contexts)
+        given = values.new_zeros(len(weight), len(columns), dtype=torch.bool)
+        contexts = values.new_zeros(len(weight), len(columns))
+        which = seen[:-1].nonzero().squeeze(1)
+        row = torch.arange(len(which), device=values.device)
+        given[row, places[own[which]]] = True
+        contexts[row, places[own[which]]] = code[which]
+        self.given, self.inputs = given, columns.encode(contexts) * columns.per_unit(given)
+        self._place_units(widths, values.device)
+
+    def _place_units(self, widths: list[int], device: torch.device) -> None:
+        """The output units: of columns with a single logit, and of the others, padded to one length."""
+        starts = [self.network.output_units(d).start for d in self.listed]
+        single = [index for index, d in enumerate(self.listed) if self.network.columns[d].outputs == 1]
+        several = [index for index in range(len(widths)) if index not in single]
+        widest = max((widths[index] for index in several), default=0)
+        first = [sum(widths[:index]) for index in range(len(widths))]
+
+        def tensor(places: list[int] | list[list[int]]) -> Tensor:
+            return torch.tensor(places, dtype=torch.long, device=device)
+
+        self.single, self.single_units = tensor(single), tensor([starts[index] for index in single])
+        self.ones = tensor([first[index] + 1 for index in single])
+        self.several = tensor(several)
+        padded = [[starts[index] + min(k, widths[index] - 1) for k in range(widest)] for index in several]
+        self.padded = tensor(padded).reshape(len(several), widest)
+        lengths = tensor([widths[index] for index in several])
+        self.padding = torch.arange(widest, device=device) >= lengths.unsqueeze(1)
+        self.units = tensor([starts[index] + k for index in several for k in range(widths[index])])
+        self.values = tensor([first[index] + k for index in several for k in range(widths[index])])
+
+    def __len__(self) -> int:
+        """The number of contexts; 0 if there are not two columns with a list of values, or too many values."""
+        return len(self.given) if self.listed else 0
+
+    def loss(self, update: int, generator: torch.Generator | None = None) -> Tensor:
+        """The loss of an update: of all contexts, or of :data:`MOST_CONTEXTS` of them in turn."""
+        number = min(len(self), MOST_CONTEXTS)
+        which = torch.arange(update * number, (update + 1) * number, device=self.given.device) % len(self)
+        network, given = self.network, self.given[which]
+        units = dense_outputs(network, self.inputs[which], given, dropout=network.training, generator=generator)
+        weights, answers = self.weights[:, which], self.answers[:, which]
+        logits = units.index_select(0, self.single_units)
+        loss = (weights[self.single] * F.softplus(logits) - answers[self.ones] * logits).sum()
+        if len(self.several):
+            padded = units[self.padded].masked_fill(self.padding.unsqueeze(2), -torch.inf)
+            loss = loss + (weights[self.several] * padded.logsumexp(dim=1)).sum()
+            loss = loss - (answers[self.values] * units.index_select(0, self.units)).sum()
+        return loss * (len(self) / number)
