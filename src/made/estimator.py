@@ -79,8 +79,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             one more category, which is never sampled); ``"error"`` refuses them.
         extrapolate: let the mean of a number (:meth:`predict`, :meth:`impute`) lie beyond all numbers in training.
         dtype, device: precision of the network, ``"float32"`` or ``"float64"``, and the device of torch.
-        tensorboard: folder for the curves of TensorBoard.
-        random_state: seed of all random numbers.
+        tensorboard, random_state: folder for the curves of TensorBoard; seed of all random numbers.
         verbose: 1 for a progress bar, on standard error if that is a terminal.
 
     Attributes:
@@ -190,7 +189,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         _check_feature_names(self, table.native(X) if y is None else X, reset=True)
         self.n_features_in_ = len(table.columns) - (y is not None)
         seed = self.random_state
-        if seed is not None and not isinstance(seed, numbers.Integral):
+        if not (seed is None or isinstance(seed, numbers.Integral)):
             seed = check_random_state(seed).randint(2**31 - 1)
         seed = None if seed is None else int(seed)
         target = None if y is None else table.all_names()[-1]
@@ -292,10 +291,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def predict_quantiles(
         self, X: Any, target: Any = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
     ) -> NDArray[np.float64]:
-        """Quantiles of a column of numbers, (rows, quantiles); dates are seconds since 1970-01-01.
-
-        The arguments are those of :meth:`predict_proba`, and the probabilities of the ``quantiles``.
-        """
+        """Quantiles of a column of numbers, (rows, quantiles); dates are seconds since 1970-01-01."""
         return self._model().predict_quantiles(self._table(X, target, to_predict=True), target, quantiles=quantiles)
 
     def classes(self, target: Any = None) -> NDArray[Any]:
@@ -338,8 +334,7 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
         """The probability of a condition, given another: ``"income > 50 and job = 'fixed' | age < 30"``.
 
-        It is computed by summing or integrating, or estimated by ``samples`` with a standard error: the answer says
-        which. :mod:`made.ask.parser` describes the language.
+        The answer says how: by sums and integrals, or by ``samples``, with an error. Language: :mod:`made.ask.parser`.
         """
         return self._model().probability(condition, samples=samples, random_state=self._random(random_state))
 

@@ -45,8 +45,8 @@ GRIDS = (100.0, 50.0, 25.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0
 ROWS_OF_GRID = 100
 # Quantiles between which numbers are encoded piecewise linearly, and the rows between two of them.
 MOST_PIECES, ROWS_OF_PIECE = 16, 10
-# The least share of rows of a point mass, the number of rows that is enough in a large table, and how many times as many
-# rows it has as its neighbours: among steps, where all values have a probability, and among real numbers.
+# The least share of rows of a point mass, the number of rows that is enough in a large table, and how many times as
+# many rows it has as its neighbours: among steps, where all values have a probability, and among real numbers.
 OF_STEPS, OF_REALS = (0.005, 50, 3.0), (0.02, 100, 10.0)
 # The probability of all numbers together that training has not seen, beside a list of several, and of two.
 UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9

@@ -2,8 +2,8 @@ r"""Questions with one given column, whose answers can be counted: the frequenci
 
 Random parts of rows hardly ever show a single column, and then one row at a time: an answer such as
 :math:`p(\text{churn} \mid \text{contract} = \text{monthly})` would be learned from a few hundred draws. But for columns
-with a list of values it can be counted in the training rows. The loss is the cross-entropy of these frequencies, for every
-value of every such column given, and with nothing given:
+with a list of values it can be counted in the training rows. The loss is the cross-entropy of these frequencies, for
+every value of every such column given, and with nothing given:
 
 .. math:: -\sum_e \sum_v f(x_e = v) \sum_{d \ne e} \sum_k f(x_d = k \mid x_e = v) \log p(x_d = k \mid x_e = v),
 
