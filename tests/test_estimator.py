@@ -465,6 +465,7 @@ def test_old_folders_are_still_read(path) -> None:
 
 def test_there_are_golden_folders() -> None:
     assert len(list(GOLDEN.glob("format-1-*"))) >= 3
+    assert len(list(GOLDEN.glob("format-2-*"))) >= 1
 
 
 def test_tensorboard_has_the_curves(tmp_path) -> None:

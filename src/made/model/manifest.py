@@ -58,9 +58,10 @@ class Manifest:
     text: bytes  # as it is on disk
 
     @classmethod
-    def of(cls, finished: bool, files: Mapping[str, Written], version: int = FORMAT) -> Manifest:
+    def of(cls, finished: bool, files: Mapping[str, Written], version: int | None = None) -> Manifest:
         """A manifest that lists these files."""
-        body = {"format": version, "finished": finished, "files": {name: asdict(files[name]) for name in sorted(files)}}
+        listed = {name: asdict(files[name]) for name in sorted(files)}
+        body = {"format": FORMAT if version is None else version, "finished": finished, "files": listed}
         digest = hashlib.sha256(json.dumps(body).encode()).hexdigest()
         return cls(finished, dict(files), (json.dumps(body | {"sha256": digest}, indent=2) + "\n").encode())
 
