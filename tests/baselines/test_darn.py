@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -11,11 +13,25 @@ from made.baselines.darn import DARN
 from small_baselines import COLUMNS, SMALL, TRAIN, VALID, WORLDS, states, truth
 
 
-def test_the_estimate_of_darn_converges_as_its_draws_grow() -> None:
-    model = SMALL["darn"]().fit(TRAIN, VALID)
-    exact, gaps = truth(model), []
+@pytest.fixture(scope="module")
+def darn() -> DARN:
+    return SMALL["darn"]().fit(TRAIN, VALID)
+
+
+def test_the_sum_over_hidden_units_is_exact(darn) -> None:
     with torch.no_grad():
-        assert model.network_.exact(states(COLUMNS).float()).numpy() == pytest.approx(exact, abs=1e-5)
+        assert darn.network_.exact(states(COLUMNS).float()).numpy() == pytest.approx(truth(darn), abs=1e-5)
+
+
+def test_the_bound_of_darn_is_below(darn) -> None:
+    bound = darn.bound(WORLDS)
+    assert bound.kind == "bound"
+    assert (bound.values <= truth(darn) + 0.05).all()
+
+
+def test_the_estimate_of_darn_converges_as_its_draws_grow(darn) -> None:
+    model = copy.copy(darn)
+    exact, gaps = truth(model), []
     for draws in (1, 10, 300, 5000):
         model.draws = draws
         answer = model.log_prob(WORLDS)
@@ -24,8 +40,6 @@ def test_the_estimate_of_darn_converges_as_its_draws_grow() -> None:
             assert abs(answer.mean() - exact.mean()) < 3 * answer.standard_error + 1e-5
     assert gaps[0] > gaps[1] > gaps[2] > gaps[3]
     assert gaps[-1] < 0.03
-    assert model.bound(WORLDS).kind == "bound"
-    assert (model.bound(WORLDS).values <= exact + 0.05).all()
 
 
 def test_both_losses_of_darn_are_the_bound() -> None:
@@ -58,34 +72,41 @@ def test_the_own_connections_of_darn_wait() -> None:
     assert late.log_prob(VALID).mean() > independent + 0.1
 
 
-def test_adaptive_noise_is_paid_for_and_asked_without() -> None:
-    model = DARN(4, noise=True, max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
-    network = model.network_
-    assert set(network.b_noise) == {"U", "V", "A", "E"}
-    assert model.size == SMALL["darn"]().fit(TRAIN, VALID).size  # noise is in training only
+@pytest.fixture(scope="module")
+def noisy() -> DARN:
+    return SMALL["darn-noise"]().fit(TRAIN, VALID)
+
+
+def test_noise_is_in_training_only(noisy, darn) -> None:
+    h = states(4).float()
     with torch.no_grad():
-        network.eval()
-        h = states(4).float()
-        assert torch.equal(network.weights().apply("V", h), F.linear(h, network.V))
-        network.train()
-        # What a row sums up has the distribution that it has with weights drawn anew for each row.
+        assert torch.equal(noisy.network_.weights().apply("V", h), F.linear(h, noisy.network_.V))
+    assert noisy.size == darn.size
+
+
+def test_noise_of_sums_is_that_of_weights_drawn_for_each_row(noisy) -> None:
+    network, h = copy.deepcopy(noisy.network_).train(), states(4).float()
+    with torch.no_grad():
         found = network.weights(torch.Generator().manual_seed(0)).apply("V", h.repeat(4000, 1)).unflatten(0, (4000, -1))
         noise = torch.randn(4000, *network.V.shape, generator=torch.Generator().manual_seed(1))
         drawn = torch.stack([F.linear(h, network.V + each * network.b_noise["V"].exp()) for each in noise])
-        assert torch.allclose(found.mean(dim=0), drawn.mean(dim=0), atol=0.1 * drawn.std(dim=0).max().item())
-        assert torch.allclose(found.std(dim=0), drawn.std(dim=0), rtol=0.1, atol=2e-4)
-        # By numbers: KL of each from N(m, r^2), at the m and r that are best.
-        total = 0.0
-        for name in ("U", "V", "A", "E"):
-            mean, log_s = getattr(network, name), network.b_noise[name]
+    assert torch.allclose(found.mean(dim=0), drawn.mean(dim=0), atol=0.1 * drawn.std(dim=0).max().item())
+    assert torch.allclose(found.std(dim=0), drawn.std(dim=0), rtol=0.1, atol=2e-4)
+
+
+def test_the_cost_of_noise_is_the_divergence_from_the_best_normal_prior(noisy) -> None:
+    network, total, normal = copy.deepcopy(noisy.network_).train(), 0.0, torch.distributions.Normal
+    with torch.no_grad():
+        for name, log_s in network.b_noise.items():
+            mean = getattr(network, name)
             if name in ("U", "A"):
                 below = torch.ones_like(mean, dtype=torch.bool).tril(-1)
                 mean, log_s = mean[below], log_s[below]
             m, s = mean.mean(), log_s.exp()
             r = (s**2 + (mean - m) ** 2).mean().sqrt()
-            normal = torch.distributions.Normal
             total += float(torch.distributions.kl_divergence(normal(mean, s), normal(m, r)).sum())
         assert float(network.noise_cost(network.weights())) == pytest.approx(total, rel=1e-5)
+    assert set(network.b_noise) == {"U", "V", "A", "E"}
 
 
 def test_adaptive_noise_of_one_hidden_unit() -> None:

@@ -15,14 +15,20 @@ def test_nade_in_an_ordering_that_is_told() -> None:
     model = NADE(6, ordering=order, max_epochs=2).fit(TRAIN, VALID)
     same = NADE(6, max_epochs=2).fit(TRAIN[:, order], VALID[:, order])
     assert np.array_equal(model.log_prob(WORLDS).values, same.log_prob(WORLDS[:, order]).values)
-    with pytest.raises(ValueError, match="'ordering' should have each of the columns 0 to 4 once"):
-        NADE(6, ordering=[0, 1, 2, 3, 3]).fit(TRAIN, VALID)
-    with pytest.raises(ValueError, match="'ordering' should be natural, random"):
-        NADE(6, ordering="walk").fit(TRAIN, VALID)
-    with pytest.raises(ValueError, match="'input_dropout' should be at least 0"):
-        NADE(6, input_dropout=1.0).fit(TRAIN, VALID)
-    with pytest.raises(ValueError, match="'activation' should be one of sigmoid, relu"):
-        NADE(6, activation="softplus").fit(TRAIN, VALID)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"ordering": [0, 1, 2, 3, 3]}, "'ordering' should have each of the columns 0 to 4 once"),
+        ({"ordering": "walk"}, "'ordering' should be natural, random"),
+        ({"input_dropout": 1.0}, "'input_dropout' should be at least 0"),
+        ({"activation": "softplus"}, "'activation' should be one of sigmoid, relu"),
+    ],
+)
+def test_what_nade_cannot_be_is_said(wrong, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        NADE(6, **wrong).fit(TRAIN, VALID)
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu"])

@@ -11,7 +11,7 @@ import torch
 from made.baselines import SYSTEMS
 from made.baselines.nade import NADENetwork
 from made.baselines.optimization import column_means
-from made.baselines.tied import DIRECTIONS, TiedMADE, scan_ordering
+from made.baselines.tied import DIRECTIONS, ImageShifts, TiedMADE, scan_ordering
 from made.training.config import make_optimizer
 from oracle import chi_square
 from small_baselines import COLUMNS, TRAIN, VALID, WORLDS, bits, naive
@@ -28,9 +28,6 @@ def test_a_tied_network_is_told_how_far_it_is(line, orderings) -> None:
     p = np.exp(model.log_prob(WORLDS).values)
     assert p.sum() == pytest.approx(1, abs=1e-5)
     assert chi_square(model.sample(20_000, seed=1), p) < 5
-    for wrong in (-1, 2.0):
-        with pytest.raises(ValueError, match="'line' should be a whole number, at least 0"):
-            TiedMADE(8, line=wrong).fit(TRAIN, VALID)
 
 
 def test_a_tied_network_leaves_out_units_in_training_only() -> None:
@@ -49,8 +46,11 @@ def test_a_tied_network_leaves_out_units_in_training_only() -> None:
             parts = (network.W[:, chosen], told[:, chosen], V, network.c, None, "sigmoid", network.b_line[:, chosen], 2)
             assert torch.allclose(found, naive(x, *parts), atol=1e-4)
     assert 0 < keep.sum() < 40
+
+
+def test_only_a_network_of_directions_takes_them() -> None:
     with pytest.raises(ValueError, match="'directions' should be None"):
-        NADENetwork(COLUMNS, 4)(x, ordering, directions=directions)
+        NADENetwork(COLUMNS, 4)(bits(9, COLUMNS).float(), directions=torch.arange(9))
 
 
 def test_a_tied_network_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> None:
@@ -98,12 +98,15 @@ def test_a_tied_network_in_any_ordering_is_its_equations(standardized) -> None:
 
 @pytest.mark.parametrize("given", [[2], [4, 0], [0, 1, 2, 3]])
 def test_a_tied_network_of_any_order_answers_any_question(given) -> None:
-    """What is not given sums to one, whatever is given; in each ordering the product of both parts is the whole."""
+    """What is not given sums to one, whatever is given."""
     model = TiedMADE(8, line=2, orderings=2, any_order=0.5, standardized=True, max_epochs=5, seed=1).fit(TRAIN, VALID)
     p = np.exp(model.log_prob(WORLDS, given=given).values)
     assert np.array_equal(p, np.exp(model.log_prob(WORLDS, given=set(given)).values))
     for values in itertools.product((0, 1), repeat=len(given)):
         assert p[(WORLDS[:, given] == values).all(axis=1)].sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_in_an_ordering_the_product_of_both_parts_is_the_whole() -> None:
     one = TiedMADE(8, line=2, any_order=0.5, max_epochs=5, seed=1).fit(TRAIN, VALID)
     (ordering,) = one.orderings_
     whole, rest = (one.log_prob(WORLDS, given=ordering[:n].tolist()).values for n in (0, 2))
@@ -111,11 +114,18 @@ def test_a_tied_network_of_any_order_answers_any_question(given) -> None:
     for values in itertools.product((0, 1), repeat=2):
         here = first[(WORLDS[:, ordering[:2]] == values).all(axis=1)]
         assert here == pytest.approx(here[0], rel=1e-4)
-    for wrong in ([5], [1, 1], [-1], [True], [2.0], [[0], [1]]):
-        with pytest.raises(ValueError, match="'given' should be some of the columns 0 to 4"):
-            model.log_prob(WORLDS, given=wrong)
+
+
+@pytest.mark.parametrize("wrong", [[5], [1, 1], [-1], [True], [2.0], [[0], [1]]])
+def test_given_columns_are_some_of_the_columns(wrong) -> None:
+    model = TiedMADE(4, any_order=0.5, max_epochs=1).fit(TRAIN, VALID)
+    with pytest.raises(ValueError, match="'given' should be some of the columns 0 to 4"):
+        model.log_prob(WORLDS, given=wrong)
+
+
+def test_given_columns_need_a_model_of_any_order() -> None:
     with pytest.raises(ValueError, match="'given' needs a model with 'any_order' above 0"):
-        TiedMADE(4, max_epochs=1).fit(TRAIN, VALID).log_prob(WORLDS, given=given)
+        TiedMADE(4, max_epochs=1).fit(TRAIN, VALID).log_prob(WORLDS, given=[2])
 
 
 def test_a_tied_network_learns_the_orderings_that_it_is_asked_for() -> None:
@@ -126,6 +136,10 @@ def test_a_tied_network_learns_the_orderings_that_it_is_asked_for() -> None:
         share = sum(torch.equal(each, place) for each in drawn) / len(drawn)
         assert share == pytest.approx(0.5 / 3 + 0.5 / 120, abs=0.03)
     assert np.array_equal(model.orderings_[0][model.places_], model.orderings_)
+
+
+def test_orderings_are_random_natural_or_scans() -> None:
+    model = TiedMADE(4, orderings=3, any_order=0.5, max_epochs=1, seed=2).fit(TRAIN, VALID)
     alone = TiedMADE(4, max_epochs=1, seed=2).fit(TRAIN, VALID)
     assert np.array_equal(alone.orderings_, model.orderings_[:1])
     assert alone.network_.U is None
@@ -165,11 +179,17 @@ def test_a_tied_network_begins_with_independent_columns() -> None:
     assert torch.allclose(network.c, share.logit())
     assert network.W.std().item() == pytest.approx((2 / COLUMNS) ** 0.5, rel=0.05)
     assert not network.V.any()
-    plain = NADENetwork(COLUMNS, 4, seed=1)
-    W = plain.W.detach().clone()
-    plain.start(x, seed=2)
-    assert torch.equal(plain.W, W)
-    assert torch.allclose(plain.c, share.logit())
+
+
+def test_without_standardised_inputs_only_biases_start_at_the_columns() -> None:
+    network, x = NADENetwork(COLUMNS, 4, seed=1), torch.from_numpy(TRAIN).float()
+    W = network.W.detach().clone()
+    network.start(x, seed=2)
+    assert torch.equal(network.W, W)
+    assert torch.allclose(network.c, column_means(x).logit())
+
+
+ASKED = {"activation": "relu", "dropout": 0.5, "input_dropout": 0.2, "standardized": True}
 
 
 def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn_slowly(monkeypatch) -> None:
@@ -180,20 +200,64 @@ def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn
         return seen["optimizer"]
 
     monkeypatch.setattr("made.baselines.optimization.make_optimizer", spy)
-    asked = {"activation": "relu", "dropout": 0.5, "input_dropout": 0.2, "standardized": True}
-    model = TiedMADE(4, line=2, any_order=0.5, learning_rate=0.1, weight_decay=0.3, max_epochs=20, seed=3, **asked)
+    model = TiedMADE(4, line=2, any_order=0.5, learning_rate=0.1, weight_decay=0.3, max_epochs=20, seed=3, **ASKED)
     network = model.fit(TRAIN, VALID).network_  # some updates have no unit at all
-    assert {name: getattr(network, name) for name in asked} == asked
+    assert {name: getattr(network, name) for name in ASKED} == ASKED
     (group,) = (each for each in seen["optimizer"].param_groups if each["params"][0] is network.U)
     assert (group["initial_lr"], group["weight_decay"]) == (pytest.approx(0.1 / COLUMNS**0.5), 0.3)
     assert network.U.any()
     assert torch.allclose(network.mean, column_means(torch.from_numpy(TRAIN[:, model.orderings_[0]]).float()))
-    network.dropout, x = 0.0, torch.ones(1, COLUMNS)
-    logits = [network.train()(x, model.places_[0], torch.Generator().manual_seed(n)) for n in range(9)]
-    assert len({tuple(each[0].tolist()) for each in logits}) > 1  # inputs that are left out
-    other = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **asked).fit(TRAIN, VALID)
-    assert not np.array_equal(other.orderings_, model.orderings_)
-    again = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **asked).restore(other.network_.state_dict())
-    assert np.array_equal(again.log_prob(WORLDS).values, other.log_prob(WORLDS).values)
+
+
+def test_a_tied_network_is_restored_from_its_weights() -> None:
+    model = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **ASKED).fit(TRAIN, VALID)
+    again = TiedMADE(4, any_order=0.5, max_epochs=2, seed=4, **ASKED).restore(model.network_.state_dict())
+    assert np.array_equal(again.log_prob(WORLDS).values, model.log_prob(WORLDS).values)
+
+
+def test_the_compared_tied_network_has_the_chosen_parameters() -> None:
     tied = SYSTEMS["tied"].factory(0)
     assert (tied.orderings, tied.activation, tied.standardized) == (16, "relu", True)
+
+
+ORDER = np.random.default_rng(0).permutation(12)
+IMAGES = torch.randint(2, (20, 3, 4), generator=torch.Generator().manual_seed(0)).float()
+
+
+def test_moves_are_those_of_images() -> None:
+    """In any ordering of the pixels: as a picture that is rolled, with zeros where it comes in again."""
+    shifts, seen = ImageShifts((3, 4), ORDER, share=0.6), set()
+    for number in range(1, DIRECTIONS + 1):
+        rows = shifts.shift(IMAGES.reshape(20, 12)[:, ORDER], torch.full((20,), number))
+        moved = rows[:, np.argsort(ORDER)].reshape(20, 3, 4)
+        for down, right in itertools.product((-1, 0, 1), repeat=2):
+            expected = torch.roll(IMAGES, (down, right), dims=(1, 2))
+            if down:
+                expected[:, 0 if down > 0 else -1] = 0
+            if right:
+                expected[:, :, 0 if right > 0 else -1] = 0
+            if torch.equal(moved, expected):
+                seen.add((down, right))
+    assert len(seen) == DIRECTIONS
+    assert (0, 0) not in seen
+
+
+def test_a_share_of_images_moves_in_all_directions_alike() -> None:
+    x = IMAGES.reshape(20, 12)[:, ORDER].repeat(500, 1)
+    rows, directions = ImageShifts((3, 4), ORDER, share=0.6)(x, torch.Generator().manual_seed(0))
+    assert torch.equal(rows[directions == 0], x[directions == 0])
+    share = directions.bincount().double() / len(directions)
+    assert torch.allclose(share, torch.tensor([0.4] + [0.6 / 8] * 8, dtype=torch.float64), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ImageShifts((3, 3), ORDER, share=0.5), "'image' should have 12 pixels"),
+        (lambda: ImageShifts((3, 4), ORDER, share=1.0), "'moved' should be at least 0 and below 1"),
+        (lambda: TiedMADE(moved=0.5), "'image' should be the height and width"),
+    ],
+)
+def test_moves_that_make_no_sense_are_refused(make, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
