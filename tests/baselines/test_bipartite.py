@@ -69,7 +69,11 @@ def test_steps_of_chains_grow_from_one(monkeypatch) -> None:
     for _ in range(12):
         chains(machine, rows, torch.Generator())
     assert taken == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]
-    taken.clear()
+
+
+def test_steps_of_an_rbm_grow_over_all_its_epochs(monkeypatch) -> None:
+    taken = []
+    monkeypatch.setattr(bipartite, "gibbs", lambda machine, x, steps, generator: taken.append(steps) or x)
     RBM(4, steps=3, growing=True, max_epochs=9, batch_size=len(TRAIN)).fit(TRAIN, VALID)
     assert taken == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 

@@ -52,30 +52,37 @@ def test_a_seed_makes_the_same_model(name) -> None:
     assert name == "bernoulli" or not np.array_equal(first, other)
 
 
-def test_what_depends_is_learned() -> None:
+@pytest.mark.parametrize("name", ["mixture", "nade", "eonade", "made", "tied"])
+def test_what_depends_is_learned(name) -> None:
     """All but independence, which cannot, find that columns copy each other."""
-    test = structured(1000, seed=2)
+    test, system = structured(1000, seed=2), FAST[name]()
+    options = getattr(system, "training", getattr(system, "parameters", {}))
+    options.update(max_epochs=4 if name == "eonade" else 40, learning_rate=0.02)
     alone = FAST["bernoulli"]().fit(TRAIN, VALID).log_prob(test).mean()
-    for name in ("mixture", "nade", "eonade", "made", "tied"):
-        more = {"max_epochs": 4 if name == "eonade" else 40, "learning_rate": 0.02} if name != "mixture" else {}
-        system = FAST[name]()
-        if more:
-            getattr(system, "training", getattr(system, "parameters", None)).update(more)
-        assert system.fit(TRAIN, VALID).log_prob(test).mean() > alone + 0.3, name
+    assert system.fit(TRAIN, VALID).log_prob(test).mean() > alone + 0.3
 
 
-def test_rows_that_are_not_binary_are_refused(fitted) -> None:
-    for rows, said in (
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
         ([[0, 1, 2, 0, 0]], "row 0, column 2: 2 is not 0 or 1"),
         ([[0, 1, np.nan, 0, 0]], "row 0, column 2: NaN, but this model needs complete rows"),
         ([[0, 1]], r"shape \(rows, 5\), not \(1, 2\)"),
         (np.zeros((0, COLUMNS)), "at least one row"),
         ([["a"] * COLUMNS], "should be numbers"),
-    ):
-        with pytest.raises(DataError, match=said):
-            fitted.log_prob(rows)
+    ],
+)
+def test_rows_that_are_not_binary_are_refused(fitted, rows, said) -> None:
+    with pytest.raises(DataError, match=said):
+        fitted.log_prob(rows)
+
+
+def test_validation_rows_of_other_columns_are_refused(fitted) -> None:
     with pytest.raises(DataError, match="'valid' should have the shape"):
         type(fitted)().fit(TRAIN, VALID[:, :3])
+
+
+def test_no_samples_are_refused(fitted) -> None:
     with pytest.raises(ValueError, match="'n' should be a whole number, at least 1"):
         fitted.sample(0)
 

@@ -37,45 +37,49 @@ def dense(weight, x, add, before, after):
     return add + (weight * mask) @ x
 
 
+def outcome(product, weight, x, add, slope) -> list[torch.Tensor]:
+    """A product, and the gradients of its arguments."""
+    leaves = [each.clone().requires_grad_() for each in (weight, x, add)]
+    y = product(*leaves)
+    (y * slope).sum().backward()
+    return [y.detach(), *(leaf.grad for leaf in leaves)]
+
+
+def same(ours, theirs) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert torch.allclose(one, other, rtol=0, atol=1e-12)
+
+
 @given(problems())
-def test_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
-    before, after, cuts, weight, x, add, slope = problem
-    leaves = [weight.clone().requires_grad_(), x.clone().requires_grad_(), add.clone().requires_grad_()]
-    expected = dense(*leaves, before, after)
-    (expected * slope).sum().backward()
-    gradients = [leaf.grad.clone() for leaf in leaves]
-
-    for leaf in leaves:
-        leaf.grad = None
+def test_compared_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
+    before, after, _, *tensors = problem
     degrees = [torch.from_numpy(each).double() for each in (before, after)]
-    y = compared_product(*leaves, *degrees, Buffers())
-    (y * slope).sum().backward()
-    assert torch.allclose(y, expected, rtol=0, atol=1e-12)
-    for leaf, gradient in zip(leaves, gradients, strict=True):
-        assert torch.allclose(leaf.grad, gradient, rtol=0, atol=1e-12)
+    found = outcome(lambda *leaves: compared_product(*leaves, *degrees, Buffers()), *tensors)
+    same(found, outcome(lambda *leaves: dense(*leaves, before, after), *tensors))
 
-    for leaf in leaves:
-        leaf.grad = None
-    y = gathered_product(*leaves, Grouped(before, cuts, weight), Grouped(after, cuts, weight), Buffers())
-    (y * slope).sum().backward()
-    assert torch.allclose(y, expected, rtol=0, atol=1e-12)
-    for leaf, gradient in zip(leaves, gradients, strict=True):
-        assert torch.allclose(leaf.grad, gradient, rtol=0, atol=1e-12)
 
+@given(problems())
+def test_gathered_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
+    before, after, cuts, weight, *tensors = problem
+    groups = Grouped(before, cuts, weight), Grouped(after, cuts, weight)
+    found = outcome(lambda *leaves: gathered_product(*leaves, *groups, Buffers()), weight, *tensors)
+    same(found, outcome(lambda *leaves: dense(*leaves, before, after), weight, *tensors))
+
+
+@given(problems())
+def test_staircase_products_and_gradients_equal_the_dense_masked_ones(problem) -> None:
+    before, after, cuts, weight, x, add, slope = problem
     left, right = Sorted(before, cuts, weight), Sorted(after, cuts, weight)
     stairs = Staircase(left, right)
-    packed = stairs.pack(weight).requires_grad_()
-    x, add = x[left.order].requires_grad_(), add[right.order].requires_grad_()
-    y = staircase_product(packed, x, add, stairs, Buffers())
-    (y * slope[right.order]).sum().backward()
-    assert torch.allclose(y, expected[right.order], rtol=0, atol=1e-12)
-    assert torch.allclose(stairs.unpack(packed.grad), gradients[0], rtol=0, atol=1e-12)
-    assert torch.allclose(x.grad, gradients[1][left.order], rtol=0, atol=1e-12)
-    assert torch.allclose(add.grad, gradients[2][right.order], rtol=0, atol=1e-12)
+    tensors = stairs.pack(weight), x[left.order], add[right.order], slope[right.order]
+    y, of_weight, of_x, of_add = outcome(lambda *leaves: staircase_product(*leaves, stairs, Buffers()), *tensors)
+    expected = outcome(lambda *leaves: dense(*leaves, before, after), weight, x, add, slope)
+    orders = (right.order, slice(None), left.order, right.order)
+    same((y, stairs.unpack(of_weight), of_x, of_add), [e[order] for e, order in zip(expected, orders, strict=True)])
     # nothing is ever learnt where there is no connection, and nothing that there is, is lost
     mask = torch.from_numpy(after[:, None] >= before[None, :])
     assert torch.equal(stairs.unpack(stairs.pack(weight)), weight * mask)
-    assert packed.grad.ne(0).sum() <= mask.sum()
+    assert of_weight.ne(0).sum() <= mask.sum()
 
 
 @pytest.mark.parametrize("size", [40, 1500])

@@ -18,19 +18,30 @@ from made.paper.results_file import FIELDS
 from paper_results import WORLDS
 
 
-def test_our_rows_are_made_once(toy, search, looks, monkeypatch) -> None:
+@pytest.fixture
+def chosen(monkeypatch) -> None:
     small = {"hidden_sizes": (6,), "max_epochs": 2}
     monkeypatch.setitem(own_models.CHOSEN["ours"], "toy", own_models.Choice("fixed", 2, {"masks": 2, **small}))
     monkeypatch.setitem(own_models.CHOSEN["any-order"], "toy", own_models.Choice("any-order", 1, small))
+
+
+def test_our_rows_are_those_that_were_chosen(toy, search, chosen) -> None:
     result = own_models.make(search, toy)
     assert [each["row"] for each in result] == list(own_models.ROWS)
     assert [each["masks"] for each in result] == [2, "unlimited"]
     assert [each["config"]["members"] for each in result] == [2, 1]
     assert all(each[field] is not None for each in result for field in FIELDS)
     assert search.results.rows() == result
+
+
+def test_our_rows_are_made_once(toy, search, chosen, looks) -> None:
+    result = own_models.make(search, toy)
     looks.clear()
     assert own_models.make(search, toy) == result
     assert looks == []
+
+
+def test_a_row_of_tied_networks_is_made_once(toy, search, monkeypatch) -> None:
     tied = own_models.Choice("tied", 2, {"hidden_size": 4, "max_epochs": 2})
     monkeypatch.setitem(own_models.CHOSEN["ours"], "toy", tied)
     (other,) = own_models.make(search, toy, ("ours",))
@@ -71,25 +82,33 @@ def test_a_committee_is_a_distribution_of_all_worlds(toy, tmp_path) -> None:
     assert both[~apart].sum() == pytest.approx(1 / (len(toy.train) + 2), rel=1e-6)
 
 
+TIED = {"hidden_size": 8, "activation": "relu", "ordering": "random", "input_dropout": 0.1, "max_epochs": 3}
+
+
 def tied(parameters, seed, data, folder):
     return train_tied(TiedMADE(**parameters, seed=seed), parameters, data, folder)
 
 
 def test_tied_networks_are_a_distribution_and_learn_once(toy, tmp_path, monkeypatch) -> None:
-    parameters = {"hidden_size": 8, "activation": "relu", "ordering": "random", "input_dropout": 0.1, "max_epochs": 3}
-    members = [tied(parameters, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
+    members = [tied(TIED, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
     assert not np.array_equal(*(member.log_prob(WORLDS) for member in members))
     both = np.exp(log_mean_prob([member.log_prob(WORLDS) for member in members]))
     assert both.sum() == pytest.approx(1, abs=1e-5)
     assert members[1].facts["valid_nll"] == pytest.approx(-members[1].log_prob(toy.valid).mean())
     monkeypatch.setattr("made.baselines.tied.TiedMADE.optimize", lambda *_: pytest.fail("it is there already"))
-    again = tied(parameters, 1, toy, tmp_path / "seed-1")
+    again = tied(TIED, 1, toy, tmp_path / "seed-1")
     assert np.array_equal(again.log_prob(WORLDS), members[1].log_prob(WORLDS))
     assert again.facts == members[1].facts
-    for other in ({"hidden_size": 9}, {"max_epochs": 4}, {"average": 0.5}):
-        with pytest.raises(ModelError, match="other rows or parameters"):
-            tied(parameters | other, 1, toy, tmp_path / "seed-1")
+
+
+@pytest.mark.parametrize("other", [{"hidden_size": 9}, {"max_epochs": 4}, {"average": 0.5}, {}])
+def test_a_tied_network_of_other_parameters_or_rows_is_refused(toy, tmp_path, other) -> None:
+    tied(TIED, 1, toy, tmp_path)
+    data = toy if other else dataclasses.replace(toy, train=toy.train[1:])
     with pytest.raises(ModelError, match="other rows or parameters"):
-        tied(parameters, 1, dataclasses.replace(toy, train=toy.train[1:]), tmp_path / "seed-1")
+        tied(TIED | other, 1, data, tmp_path)
+
+
+def test_a_scan_of_rows_that_are_no_images_is_refused(toy, tmp_path) -> None:
     with pytest.raises(DataError, match="images"):
-        tied(parameters | {"ordering": "walk"}, 2, toy, tmp_path / "seed-2")
+        tied(TIED | {"ordering": "walk"}, 2, toy, tmp_path)

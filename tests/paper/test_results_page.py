@@ -22,15 +22,21 @@ def test_nothing_measured_is_said_with_the_command(tmp_path) -> None:
     assert "|" not in page
 
 
-def test_the_report_says_in_which_orderings_rows_were_judged() -> None:
-    assert describe_orderings({"evaluation_masks": 4}) == "4 random ones"
-    assert describe_orderings({"evaluation_masks": 1, "ordering": "natural"}) == "the natural one"
-    assert describe_orderings({"evaluation_masks": 4, "ordering": "natural"}) == "the natural one, 3 random ones"
-    assert describe_orderings({"orderings": 16, "ordering": "random"}) == "16 random ones"
-    assert describe_orderings({"hidden_size": 5, "ordering": "random"}) == "a random one"
-    assert describe_orderings({"ordering": "walk", "hidden_size": 5}) == "a scan of the image"
-    assert describe_orderings({"ordering": "walk", "orderings": 2}) == "2 scans of the image"
-    assert describe_orderings({}) == ""
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"evaluation_masks": 4}, "4 random ones"),
+        ({"evaluation_masks": 1, "ordering": "natural"}, "the natural one"),
+        ({"evaluation_masks": 4, "ordering": "natural"}, "the natural one, 3 random ones"),
+        ({"orderings": 16, "ordering": "random"}, "16 random ones"),
+        ({"hidden_size": 5, "ordering": "random"}, "a random one"),
+        ({"ordering": "walk", "hidden_size": 5}, "a scan of the image"),
+        ({"ordering": "walk", "orderings": 2}, "2 scans of the image"),
+        ({}, ""),
+    ],
+)
+def test_the_report_says_in_which_orderings_rows_were_judged(parameters, said) -> None:
+    assert describe_orderings(parameters) == said
 
 
 @pytest.fixture

@@ -117,16 +117,22 @@ def test_errors_name_rows_of_the_whole_table(monkeypatch) -> None:
         model.score_samples(rows)
 
 
-def test_predictions_of_a_column(model) -> None:
+def test_predictions_of_categories(model) -> None:
     without = TABLE.drop(columns="kind")
     found = model.predict(without, target="kind")
     assert found.tolist() == model.classes("kind")[model.predict_proba(without, target="kind").argmax(axis=1)].tolist()
     assert (found == TABLE["kind"]).mean() > 0.8
+
+
+def test_predictions_of_numbers(model) -> None:
     numbers = model.predict(TABLE, target="size")
     assert np.sqrt(((numbers - TABLE["size"]) ** 2).mean()) < 3
     quantiles = model.predict_quantiles(TABLE, "size", quantiles=(0.05, 0.5, 0.95))
     assert quantiles.shape == (400, 3)
     assert (np.diff(quantiles, axis=1) >= 0).all()
+
+
+def test_predictions_that_make_no_sense(model) -> None:
     with pytest.raises(ValueError, match="there is no target: name a column, such as target='count', or give 'y'"):
         model.predict(TABLE)
     with pytest.raises(ValueError, match="has no order, and so no quantiles"):

@@ -180,22 +180,36 @@ def test_what_the_masks_do_not_allow_is_refused() -> None:
         sample(Ensemble(network), known=[[NAN, NAN, NAN, 1]])
 
 
-def test_counts_seeds_and_known_rows() -> None:
-    network = Network(4, Connectivities(4, (8,), masks=None))
-    assert sample(Ensemble(network)).shape == (1, 4)
-    assert sample(Ensemble(network), 0).shape == (0, 4)
-    assert sample(Ensemble(network), 3, known=[[1, NAN, NAN, 0]], generator=0)[:, [0, 3]].tolist() == [[1, 0]] * 3
-    assert torch.equal(
-        sample(Ensemble(network), 5, generator=7),
-        sample(Ensemble(network), 5, generator=torch.Generator().manual_seed(7)),
-    )
-    assert torch.equal(sample(Ensemble(network), known=[[0, 1, 1, 0]]), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))
-    with pytest.raises(ValueError, match="'count' is 3, but 'known' has 2 rows"):
-        sample(Ensemble(network), 3, known=torch.zeros(2, 4))
-    with pytest.raises(ValueError, match=r"row 0, column 1 \('x2'\): 2 is not 0 or 1"):
-        sample(Ensemble(network), known=[[0, 2, 0, 0]])
-    with pytest.raises(ValueError, match="'count' should be a whole number, at least 0"):
-        sample(Ensemble(network), -1)
+@pytest.fixture
+def four() -> Ensemble:
+    return Ensemble(Network(4, Connectivities(4, (8,), masks=None)))
+
+
+def test_as_many_rows_as_asked_for(four) -> None:
+    assert sample(four).shape == (1, 4)
+    assert sample(four, 0).shape == (0, 4)
+
+
+def test_a_seed_is_that_of_a_generator(four) -> None:
+    assert torch.equal(sample(four, 5, generator=7), sample(four, 5, generator=torch.Generator().manual_seed(7)))
+
+
+def test_what_is_known_stays(four) -> None:
+    assert sample(four, 3, known=[[1, NAN, NAN, 0]], generator=0)[:, [0, 3]].tolist() == [[1, 0]] * 3
+    assert torch.equal(sample(four, known=[[0, 1, 1, 0]]), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))
+
+
+@pytest.mark.parametrize(
+    ("count", "known", "said"),
+    [
+        (3, torch.zeros(2, 4), "'count' is 3, but 'known' has 2 rows"),
+        (None, [[0, 2, 0, 0]], r"row 0, column 1 \('x2'\): 2 is not 0 or 1"),
+        (-1, None, "'count' should be a whole number, at least 0"),
+    ],
+)
+def test_counts_and_known_rows_that_make_no_sense(four, count, known, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        sample(four, count, known=known)
 
 
 def test_samples_depend_on_their_own_past() -> None:
