@@ -231,13 +231,9 @@ class Estimate:
         return answer, answer * relative, how + ", and as many through those of what is given"
 
     def _start(self, state: dict[int, float]) -> Paths:
-        like = self.network.c
-        rows = torch.full((1, len(self.network.columns)), torch.nan, dtype=torch.float64)
-        for d, value in state.items():
-            rows[0, d] = value
-        values, missing = self.network.columns.check(rows, like)
-        known = torch.ones_like(values[0], dtype=torch.bool) if missing is None else ~missing[0]
-        return Paths(self.ensemble, values.expand(self.count, -1), known, self.generator)
+        row = [state.get(d, math.nan) for d in range(len(self.network.columns))]
+        evidence = Evidence.of(self.network, torch.tensor([row], dtype=torch.float64))
+        return Paths(self.ensemble, evidence.values.expand(self.count, -1), evidence.is_observed[0], self.generator)
 
     def _mask_of(self, block: int) -> Tensor:
         """A mask for each path, in turn; in the second block of an any-order model, paired with each of the first."""

@@ -19,12 +19,8 @@ def hold(folder: Path, *, wait: float, name: str = LOCK) -> Iterator[None]:
     """Lock a folder against other processes; it is created if it does not exist.
 
     The lock is a hidden, empty file in the folder, which is removed at the end. One that a killed process left does no
-    harm: the system has released it. A folder that was created here and is still empty at the end is removed.
-
-    Arguments:
-        folder: the folder.
-        wait: seconds to wait for another process.
-        name: the file name of the lock.
+    harm: the system has released it. A folder that was created here and is still empty at the end is removed. Another
+    process is waited for, so many seconds.
     """
     from filelock import FileLock, Timeout
 

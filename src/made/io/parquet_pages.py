@@ -143,22 +143,22 @@ class _Thrift:
 
     def struct(self) -> dict[int, Any]:
         """The fields of a structure by number; IndexError if it goes on beyond the data."""
-        fields: dict[int, Any] = {}
-        number = 0
-        while kind := self._byte():
-            number = number + (kind >> 4) if kind >> 4 else self._integer()
-            fields[number] = kind & 15 == 1 if kind & 15 < 3 else self._value(kind & 15)
-        return fields
+        return {number: kind == 1 if kind < 3 else self._value(kind) for number, kind in self._fields()}
 
     def row_groups(self) -> Iterator[dict[int, Any]]:
         """Field 4 of the metadata of a file, a list, one element at a time."""
-        number = 0
-        while kind := self._byte():
-            number = number + (kind >> 4) if kind >> 4 else self._integer()
+        for number, kind in self._fields():
             if number == 4:
                 yield from (self._value(each) for each in self._elements())
                 return
-            self._value(kind & 15)
+            self._value(kind)
+
+    def _fields(self) -> Iterator[tuple[int, int]]:
+        """The numbers and types of the fields of a structure; a truth value is a type, any other value comes next."""
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            yield number, head & 15
 
     def _elements(self) -> Iterator[int]:
         """The types of the elements of a list."""

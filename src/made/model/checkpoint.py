@@ -17,8 +17,8 @@ from torch import Tensor
 
 from made.errors import ModelError
 from made.model.config import Config
-from made.model.folder import Content, Folder, commit, lists, manifest_text
-from made.model.manifest import parse_object
+from made.model.folder import Content, Folder, commit, is_model, manifest_text
+from made.model.manifest import Manifest, parse_object
 from made.network.limits import check_sizes
 from made.network.masked import Network
 from made.training.state import Epoch, State
@@ -154,7 +154,7 @@ def checkpoint(path: Path, config: Config, state: State) -> None:
     """Write a checkpoint and the history, in place of all other files of the folder."""
     name, content = checkpoint_content(config, state)
     files: dict[str, Content] = {"history.jsonl": history_lines(state.history)}
-    if lists(path, name):
+    if is_model(path) and name in Manifest.read(path).files:
         commit(path, files, finished=False, keep=[name])
     else:
         commit(path, {name: content} | files, finished=False)

@@ -31,7 +31,7 @@ from made.io.atomic import PART, atomic, staged, sync
 from made.io.lock import hold
 from made.model.manifest import LARGEST_JSON, MANIFEST, NAMES, Manifest, Written, parse_object
 
-__all__ = ["Content", "Folder", "add_files", "check_replaceable", "commit", "is_begun", "is_model", "lists"]
+__all__ = ["Content", "Folder", "add_files", "check_replaceable", "commit", "is_begun", "is_model"]
 __all__ += ["manifest_text", "real_path", "replace_folder"]
 
 HISTORY = "history.jsonl"
@@ -110,11 +110,6 @@ def is_begun(path: str | os.PathLike[str]) -> bool:
     return is_model(path) and bool(Manifest.read(Path(path)).files)
 
 
-def lists(path: Path, name: str) -> bool:
-    """Whether the manifest of a folder lists a file."""
-    return is_model(path) and name in Manifest.read(path).files
-
-
 def manifest_text(path: str | os.PathLike[str]) -> bytes | None:
     """The bytes of the manifest, to detect changes; ``None`` if there is none."""
     try:
@@ -146,13 +141,11 @@ def check_replaceable(path: Path, names: Iterable[str] | None = None) -> None:
                 "choose another folder."
             )
         return
-    for name in _names_in(path) if names is None else names:
+    if names is None:
+        names = sorted(file.name for file in path.iterdir() if NAMES.fullmatch(file.name))
+    for name in names:
         if os.path.lexists(path / name):
             _check_ours(path / name, manifest.files.get(name))
-
-
-def _names_in(path: Path) -> list[str]:
-    return sorted(file.name for file in path.iterdir() if NAMES.fullmatch(file.name))
 
 
 def _check_ours(file: Path, written: Written | None) -> None:
@@ -209,13 +202,9 @@ def add_files(path: Path, files: Mapping[str, Content]) -> None:
 
 
 def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: Iterable[str] = ()) -> None:
-    """Replace the files of a folder, atomically: if this fails or is killed, the folder holds what it held before.
+    """Replace all files of a folder but those to ``keep``, atomically: if this fails or is killed, nothing has changed.
 
-    Arguments:
-        path: the folder, created if absent; no other process may write to it (:func:`made.io.lock.hold`).
-        files: the content of each file, by name: bytes, or a function that writes to a path.
-        finished: whether training came to its end.
-        keep: names of files of the folder to keep.
+    The folder is created if absent; no other process may write to it meanwhile (:func:`made.io.lock.hold`).
     """
     if wrong := [name for name in files if not NAMES.fullmatch(name)]:
         raise ValueError(f"'files' should be some that a model folder can have, not {wrong[0]!r}.")

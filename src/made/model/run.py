@@ -62,12 +62,9 @@ class Run:
         tensorboard: str | os.PathLike[str] | None = None,
         after_epoch: Callable[[Epoch], None] | None = None,
     ) -> None:
-        """Train to the end.
+        """Train to the end, with a progress bar if ``verbose``, and with curves in the folder of ``tensorboard``.
 
-        Arguments:
-            verbose: whether to show a progress bar.
-            tensorboard: a folder for the curves of TensorBoard.
-            after_epoch: called after each epoch; an exception that it raises ends training.
+        ``after_epoch`` is called after each epoch; an exception that it raises ends training.
         """
         trainer, folder = self.trainer, self.folder
         if trainer is None:

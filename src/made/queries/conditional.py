@@ -126,11 +126,7 @@ def column_units(network: Network, layout: Layout, evidence: Evidence, column: i
 def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_size: int = 500) -> Prediction:
     """The distribution of one column given all that is observed of the others; its own entries are ignored.
 
-    Arguments:
-        ensemble: the network and its masks.
-        rows: the rows, NaN for a missing value; or evidence.
-        column: the number of the column.
-        batch_size: the number of rows in a pass; the least number, where one mask is enough.
+    A pass has ``batch_size`` rows, or more where one mask is enough.
 
     Example:
         >>> from made import Connectivities, Ensemble, Network

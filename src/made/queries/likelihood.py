@@ -76,8 +76,7 @@ def log_conditionals(
         >>> bool(log_conditionals(network, [[0, 1, 1]]).sum(1).allclose(log_prob(Ensemble(network), [[0, 1, 1]])))
         True
     """
-    evidence = Evidence.of(network, rows, given)
-    return _grouped(network, evidence, connectivity, lambda layout, factors: layout.restore(factors), generator)
+    return _grouped(network, rows, connectivity, given, generator, lambda layout, factors: layout.restore(factors))
 
 
 def log_likelihood(
@@ -89,18 +88,19 @@ def log_likelihood(
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """log p of each row under one connectivity: the sum of :func:`log_conditionals`, with the same arguments."""
-    evidence = Evidence.of(network, rows, given)
-    return _grouped(network, evidence, connectivity, lambda layout, factors: factors.sum(dim=1), generator)
+    return _grouped(network, rows, connectivity, given, generator, lambda layout, factors: factors.sum(dim=1))
 
 
 def _grouped(
     network: Network,
-    evidence: Evidence,
+    rows: Rows | Evidence,
     connectivity: int | Connectivity | Sequence[int],
-    finish: Callable[[Layout, Tensor], Tensor],
+    given: Given | None,
     generator: torch.Generator | None,
+    finish: Callable[[Layout, Tensor], Tensor],
 ) -> Tensor:
     """One pass for each connectivity, its factors finished, and the rows put together again."""
+    evidence = Evidence.of(network, rows, given)
     if isinstance(connectivity, np.integer):
         connectivity = int(connectivity)
     if isinstance(connectivity, (int, Connectivity)):

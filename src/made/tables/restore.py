@@ -28,12 +28,12 @@ def rebuild(table: Table, columns: Sequence[Values], dtypes: Sequence[Dtype]) ->
         given = table.given.iter_columns()
         made = [_as_series(*each) for each in zip(given, columns, dtypes, strict=True)]
         return nw.from_dict({each.name: each for each in made}).to_native()
-    if _is_dates(table, dtypes):
+    if _stays(table, "M", dtypes, TEMPORAL):
         return _dates(table, columns)
     if {"text", *TEMPORAL} & set(dtypes) or (table.container == "numpy" and table.given.dtype.kind in "OUT"):
         _refuse_text(table, dtypes)
         out = np.stack([_as_objects(*each) for each in zip(columns, dtypes, strict=True)], axis=1)
-        return out.astype(str) if _is_text(table, dtypes) and not is_missing(out).any() else out
+        return out.astype(str) if _stays(table, "U", dtypes, ["text"]) and not is_missing(out).any() else out
     return _numbers(table, np.stack(columns, axis=1))
 
 
@@ -55,12 +55,12 @@ def fill_missing(table: Table, columns: Sequence[Values], dtypes: Sequence[Dtype
     if not any(each.any() for each in missing):
         return table.given.clone() if table.container == "torch" else table.given.copy()
     needed: list[Dtype] = ["none" if not each.any() else dtype for each, dtype in zip(missing, dtypes, strict=True)]
-    if _is_dates(table, needed):
+    if _stays(table, "M", needed, TEMPORAL):
         return np.where(np.stack(missing, axis=1), _dates(table, columns), table.given)
     if not {"text", *TEMPORAL} & set(needed) and (table.container != "numpy" or table.given.dtype.kind in "biuf"):
         where, matrix = np.stack(missing, axis=1), np.zeros((table.rows, len(missing)))
-        for d, column in enumerate(columns):
-            matrix[missing[d], d] = column[missing[d]] if needed[d] != "none" else 0
+        for d, each in enumerate(missing):
+            matrix[each, d] = columns[d][each] if each.any() else 0
         filling = _numbers(table, matrix)
         if table.container == "torch":
             torch: Any = sys.modules["torch"]
@@ -70,7 +70,7 @@ def fill_missing(table: Table, columns: Sequence[Values], dtypes: Sequence[Dtype
     out = table.given.astype(object)
     for d, each in enumerate(missing):
         out[each, d] = _as_objects(columns[d][each], dtypes[d])
-    if _is_text(table, needed):
+    if _stays(table, "U", needed, ["text"]):
         out[is_missing(out)] = ""
         return out.astype(str)
     return out
@@ -88,14 +88,9 @@ def _numbers(table: Table, matrix: Values) -> Any:
     return torch.from_numpy(exactly).to(device=table.given.device, dtype=kind if exact else torch.float64)
 
 
-def _is_dates(table: Table, dtypes: Sequence[Dtype]) -> bool:
-    """Whether the table was an array of datetime64, and these columns can be one."""
-    return table.container == "numpy" and table.given.dtype.kind == "M" and set(dtypes) <= {*TEMPORAL, "none"}
-
-
-def _is_text(table: Table, dtypes: Sequence[Dtype]) -> bool:
-    """Whether the table was an array of str, and these columns can be one."""
-    return table.container == "numpy" and table.given.dtype.kind == "U" and set(dtypes) <= {"text", "none"}
+def _stays(table: Table, kind: str, dtypes: Sequence[Dtype], allowed: Sequence[str]) -> bool:
+    """Whether the table was an array of a kind of numpy's, "M" for dates and "U" for text, and columns can be one."""
+    return table.container == "numpy" and table.given.dtype.kind == kind and set(dtypes) <= {*allowed, "none"}
 
 
 def _dates(table: Table, columns: Sequence[Values]) -> Values:

@@ -105,20 +105,12 @@ class Schema:
         """Infer the kind of each column from its observed values.
 
         Text, truth values and declared categories are binary if there are two of them, otherwise categorical. Two
-        distinct numbers are binary, a few that repeat (ten times on average, fractions twenty, and half of
-        them at least five times) are ordinal, and all others
-        numeric: see :mod:`made.tables.infer_schema`. Columns that look like identifiers are refused.
+        distinct numbers are binary, a few that repeat (ten times on average, fractions twenty, and half of them at
+        least five times) are ordinal, and all others numeric: see :mod:`made.tables.infer_schema`. Columns that look
+        like identifiers are refused.
 
-        Arguments:
-            table: the values, without columns to drop.
-            kinds: the parameter ``columns`` of :class:`made.MADE`: a kind for all columns, for each, or for some by
-                name or position: ``"auto"``, ``"binary"``, ``"categorical"``, ``"ordinal"``, ``"numeric"``,
-                ``"real"``, ``"drop"``, or a list of values in order.
-            missing: whether a missing value is ``"unobserved"`` or a ``"category"`` of its own; for all columns, or for
-                some by name or position.
-            unseen: whether a value that is not in the table is an ``"error"`` later, or ``"other"``: one more category
-                of text, or a very unlikely number.
-            extrapolate: whether the mean of a number may lie beyond all numbers in the table.
+        ``kinds`` is the parameter ``columns`` of :class:`made.MADE`, and all others are those of the same name; columns
+        to drop are not in the table any more.
 
         Raises:
             ParameterError: if ``kinds`` or ``missing`` is wrong; its ``argument`` is "columns" or "missing".
