@@ -12,8 +12,6 @@ from made.baselines.protocol import Density, LikelihoodKind, LogProb
 from made.baselines.scikit import Scikit
 from made.compare.result import BinaryRows
 
-__all__ = ["check_estimator", "check_log_prob", "check_normalized", "reason"]
-
 MOST_COLUMNS = 10  # of which all states are enumerated
 TRIAL_COLUMNS, TRIAL_ROWS = 8, 200  # of the trial fit of an estimator
 
@@ -46,10 +44,8 @@ def check_log_prob(answer: LogProb, rows: BinaryRows) -> None:
     with np.errstate(over="ignore"):
         total = float(np.exp(values[first]).sum())
     if answer.kind != "estimate" and total > 1.001:
-        raise ValueError(
-            f"these are not probabilities of rows: those of {len(first)} distinct rows sum to {total:.3g}, above 1. "
-            "Is it a density over real numbers?"
-        )
+        sums = f"those of {len(first)} distinct rows sum to {total:.3g}, above 1"
+        raise ValueError(f"these are not probabilities of rows: {sums}. Is it a density over real numbers?")
 
 
 def check_estimator(system: Scikit, train: BinaryRows, valid: BinaryRows) -> None:
@@ -81,8 +77,6 @@ def check_normalized(fitted: Density, kind: LikelihoodKind, columns: int) -> Non
     with np.errstate(over="ignore"):
         total = float(np.exp(fitted.log_prob(states).values).sum())
     if not total < 1.001 or (kind == "exact" and total < 0.999):
-        text = "to 1" if kind == "exact" else "to at most 1"
-        raise ValueError(
-            f"these are not probabilities of rows: those of all {len(states)} possible rows sum to {total:.3g}, but "
-            f"should sum {text}."
-        )
+        sums = f"those of all {len(states)} possible rows sum to {total:.3g}"
+        allowed = "1" if kind == "exact" else "at most 1"
+        raise ValueError(f"these are not probabilities of rows: {sums}, but should sum to {allowed}.")

@@ -13,8 +13,6 @@ from scipy import stats
 from made.baselines.protocol import Floats
 from made.compare.result import Result
 
-__all__ = ["Difference", "Verdict", "decimals", "differences", "half_width", "overlaps", "ranked", "sentences"]
-
 FEW = 30  # test rows below which a normal interval is rough
 
 Verdict = Literal["worse", "not told apart", "unknown"]
@@ -82,12 +80,8 @@ def overlaps(results: Sequence[Result]) -> list[tuple[str, str]]:
 
 def _overlap(one: Result, other: Result) -> bool:
     """Whether two intervals overlap; the interval of a bound has no lower end."""
-    (low, high), (other_low, other_high) = _ends(one), _ends(other)
-    return low <= other_high and other_low <= high
-
-
-def _ends(result: Result) -> tuple[float, float]:
-    return -math.inf if result.kind == "bound" else result.nll - result.ci95, result.nll + result.ci95
+    lows = [-math.inf if each.kind == "bound" else each.nll - each.ci95 for each in (one, other)]
+    return max(lows) <= min(each.nll + each.ci95 for each in (one, other))
 
 
 def decimals(half_widths: Sequence[float]) -> int:
@@ -125,11 +119,9 @@ def sentences(results: Sequence[Result], test: int) -> list[str]:
         others = {one.name: [each for name, each in overlaps(results) if name == one.name] for one in scored}
         pairs = "; ".join(f"{name} with {', '.join(some)}" for name, some in others.items() if some)
         said.append(f"Overlapping 95 % intervals: {pairs}." if pairs else "No 95 % intervals overlap.")
-    if stopped := [each.name for each in scored if each.stopped]:
-        said.append(
-            f"Training reached its time limit, perhaps before convergence: {', '.join(stopped)}. A larger budget may "
-            "help."
-        )
+    if stopped := ", ".join(each.name for each in scored if each.stopped):
+        limit = "Training reached its time limit, perhaps before convergence"
+        said.append(f"{limit}: {stopped}. A larger budget may help.")
     if test < FEW:
         said.append(f"With only {test} test rows, intervals are rough: at least {FEW} are recommended.")
     said += [f"{each.name}: {each.remark}" for each in scored if each.remark]

@@ -13,8 +13,6 @@ from made.errors import DataError
 from made.tables.plain import is_missing
 from made.tables.table import Table
 
-__all__ = ["split", "zeros_and_ones"]
-
 FEWEST = 20  # rows to split: a tenth of them, two rows, have a standard deviation
 
 
@@ -73,14 +71,14 @@ def zeros_and_ones(tables: Mapping[str, Any]) -> tuple[list[BinaryRows], dict[st
                     "`made impute`)."
                 )
         values = _two(parts, label)
-        is_bool = all(
-            table.dtypes[place[column]] == "bool" for table, place in zip(taken.values(), places, strict=True)
-        )
-        if is_bool or not set(values) <= {0, 1}:
-            meanings[label] = (bool(values[0]), bool(values[-1])) if is_bool else (values[0], values[-1])
-        high = 1.0 if set(values) <= {0, 1} else values[-1] if len(values) == 2 else None
+        dtypes = {table.dtypes[place[column]] for table, place in zip(taken.values(), places, strict=True)}
+        plain = set(values) <= {0, 1}
+        if dtypes == {"bool"}:
+            meanings[label] = bool(values[0]), bool(values[-1])
+        elif not plain:
+            meanings[label] = values[0], values[-1]
         for matrix, part in zip(coded, parts, strict=True):
-            matrix[:, column] = 0 if high is None else part == high
+            matrix[:, column] = part == (1.0 if plain else values[-1]) if plain or len(values) == 2 else 0
     return coded, meanings
 
 
@@ -103,11 +101,8 @@ def _two(parts: Sequence[NDArray[Any]], label: str) -> list[Any]:
     if len(values) <= 2:
         return values
     shown = ", ".join(repr(value) if isinstance(value, str) else f"{value:g}" for value in values[:3])
-    remedy = (
-        "Encode it as one column of zeros and ones per value, or drop it"
-        if len(values) <= 20 or isinstance(values[0], str)
-        else "Threshold it, or drop it"
-    )
+    few = len(values) <= 20 or isinstance(values[0], str)
+    remedy = f"{'Encode it as one column of zeros and ones per value' if few else 'Threshold it'}, or drop it"
     raise DataError(
         f"{label} has {len(values)} values ({shown}{', ...' if len(values) > 3 else ''}), but only columns with two "
         f"values can be compared. {remedy}. (`made fit` accepts it unchanged.)"

@@ -17,8 +17,6 @@ from made.compare.conclusions import half_width
 from made.compare.result import BinaryRows, Result
 from made.errors import DataError
 
-__all__ = ["compare"]
-
 Clock = Callable[[], float]
 
 

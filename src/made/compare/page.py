@@ -12,8 +12,6 @@ from made.pages.render import render
 from made.pages.svg import element, picture, ticks
 from made.pages.text import clip
 
-__all__ = ["duration", "intervals", "page", "speed"]
-
 # Of the picture: the ends of the axis, the total width, the height of a line, and the top of the first line.
 LEFT, RIGHT, WIDTH, LINE, TOP = 220, 740, 960, 32, 34
 LONGEST = 26  # characters that fit on the left of the axis

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from made.baselines.protocol import SIGNS, Floats, LikelihoodKind
 
-__all__ = ["BinaryRows", "Result", "Setting"]
-
 BinaryRows = NDArray[np.uint8]  # zeros and ones; shape (rows, columns)
 
 STOPPED = 0.9  # of its time limit: training that took longer may have been cut off
@@ -94,10 +92,7 @@ class Result:
 
     def facts(self) -> dict[str, Any]:
         """Everything but ``log_prob``, for JSON; unknown numbers are None."""
-        names = [name for name in self.__dataclass_fields__ if name != "log_prob"]
-        values = {name: getattr(self, name) for name in names}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "log_prob"}
+        known = {name: value if value == value else None for name, value in values.items()}
         direction = "the true NLL is this or lower" if self.kind == "bound" else None
-        known = {
-            name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()
-        }
         return known | {"direction": direction, "stopped": self.stopped}

@@ -13,18 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from made._version import __version__
-from made.pages.text import clip, percent, printable, short, signed
-
-__all__ = ["generator", "render"]
+from made.pages.text import clip, number, percent, printable, short, signed
 
 
 def render(template: str, *, command: str, **context: Any) -> str:
     """A page from a template, such as ``report.html``, by the command that writes it, such as ``report``."""
-    return (
-        _environment()
-        .get_template(template)
-        .render(generator=generator(command), version=__version__, command=command, **context)
-    )
+    context |= {"generator": generator(command), "version": __version__, "command": command}
+    return _environment().get_template(template).render(context)
 
 
 def generator(command: str) -> str:
@@ -48,13 +43,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"clip": clip, "percent": percent, "short": short, "signed": signed, "number": _number}
+    environment.filters |= {each.__name__: each for each in (clip, number, percent, short, signed)}
     return environment
 
 
 def _finalize(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _number(value: float, form: str) -> str:
-    return signed(f"{value:{form}}")

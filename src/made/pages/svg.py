@@ -8,8 +8,6 @@ from markupsafe import Markup, escape
 
 from made.pages.text import printable
 
-__all__ = ["element", "picture", "ticks"]
-
 
 def element(tag: str, *children: str, **attributes: str | float | None) -> Markup:
     """An SVG element.

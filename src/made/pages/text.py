@@ -6,8 +6,6 @@ import math
 import re
 import unicodedata
 
-__all__ = ["clip", "percent", "printable", "short", "signed", "width"]
-
 # Control characters, and surrogates, which have no UTF-8 encoding.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -33,12 +31,10 @@ def clip(value: object, longest: int) -> str:
     text = " ".join(str(value)[: 4 * longest + 4].split())
     if width(text) <= longest:
         return text
-    room = longest - 1
-    for place, character in enumerate(text):
-        room -= width(character)
-        if room < 0:
-            return text[:place] + "…"
-    return text
+    kept = text
+    while width(kept) > longest - 1:
+        kept = kept[:-1]
+    return kept + "…"
 
 
 def width(text: str) -> int:
@@ -60,30 +56,32 @@ def percent(share: float) -> str:
     return f"{100 * share:.{1 if share >= 0.01 else 2}f}".rstrip("0").rstrip(".") + " %" if share else "0 %"
 
 
-def short(number: float) -> str:
+def short(value: float) -> str:
     """A number with at most four significant digits.
 
     Example:
         >>> [short(each) for each in (0, 12.3456, 1234.5, 12345678.0, 1e300, 0.000123, math.nan)]
         ['0', '12.35', '1,234', '1.235e7', '1e300', '1.23e−4', '?']
     """
-    if not math.isfinite(number):
+    if not math.isfinite(value):
         return "?"
-    if 1000 <= abs(number) < 1e6:
-        return signed(f"{number:,.0f}")
-    shown = f"{number:.4g}"
-    digits, _, exponent = (f"{number:.3e}" if "e" in shown or 0 < abs(number) < 1e-3 else shown).partition("e")
-    if not exponent:
-        return signed(digits)
-    digits = digits.rstrip("0").rstrip(".")
-    return signed(f"{digits}e{int(exponent)}")
+    if 1000 <= abs(value) < 1e6:
+        return number(value, ",.0f")
+    shown = f"{value:.4g}"
+    digits, _, exponent = (f"{value:.3e}" if "e" in shown or 0 < abs(value) < 1e-3 else shown).partition("e")
+    return signed(f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}" if exponent else digits)
 
 
-def signed(number: str) -> str:
-    """A number with a minus sign, which is as wide as a plus sign, in place of a hyphen.
+def number(value: float, form: str) -> str:
+    """A number in a format.
 
     Example:
-        >>> signed("-1.5")
-        '−1.5'
+        >>> number(-1.25, ".1f")
+        '−1.2'
     """
-    return number.replace("-", "\N{MINUS SIGN}")
+    return signed(f"{value:{form}}")
+
+
+def signed(text: str) -> str:
+    """A number with a minus sign, which is as wide as a plus sign, in place of a hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,7 @@ from scipy import stats
 
 from made.columns.base import Column
 from made.columns.bins import Bars, Histogram
-
-__all__ = [
-    "ColumnComparison",
-    "Spike",
-    "compare",
-    "kolmogorov_smirnov",
-    "total_variation",
-]
-
-Numbers: TypeAlias = NDArray[np.float64]
+from made.report.rows import Numbers
 
 DAY = 86_400.0
 DRAWS = 200  # simulated distances between two samples of the same distribution
@@ -81,28 +72,23 @@ def compare(
     """Compare the values of a column in rows and in samples: numbers, or codes of ``labels``; NaN if missing."""
     missing = float(np.isnan(real).mean()) if len(real) else 0.0
     real, sampled = real[~np.isnan(real)], sampled[~np.isnan(sampled)]
-    known = len(real) > 0 and len(sampled) > 0
-    distinct = len(np.unique(real))
+    known, about = len(real) > 0 and len(sampled) > 0, (name, kind.kind, dates, missing, len(np.unique(real)))
     distance = chance = None
-    if labels is None:
+    if labels is not None:
+        rows, draws = (np.bincount(each.astype(np.intp), minlength=len(labels)) for each in (real, sampled))
         if known:
-            distance = kolmogorov_smirnov(real, sampled)
-            chance = min(1.0, 1.358 * float(np.sqrt(1 / len(real) + 1 / len(sampled))))
-        shares = kind.bins(real, sampled)
-        if dates and isinstance(shares, Histogram) and not (real % DAY).any():
-            days = kind.bins(real / DAY, sampled / DAY)
-            shares = (
-                replace(days, edges=tuple(edge * DAY for edge in days.edges)) if isinstance(days, Histogram) else days
-            )
-        spike = _spike(real, sampled) if known else None
-        return ColumnComparison(
-            name, kind.kind, dates, missing, distinct, "Kolmogorov-Smirnov", distance, chance, shares, spike
-        )
-    rows, draws = (np.bincount(each.astype(np.intp), minlength=len(labels)) for each in (real, sampled))
+            distance, chance = total_variation(rows, draws), _chance(rows, draws, random)
+        return ColumnComparison(*about, "total variation", distance, chance, kind.bins(real, sampled, labels))
     if known:
-        distance, chance = total_variation(rows, draws), _chance(rows, draws, random)
-    shares = kind.bins(real, sampled, labels)
-    return ColumnComparison(name, kind.kind, dates, missing, distinct, "total variation", distance, chance, shares)
+        distance = kolmogorov_smirnov(real, sampled)
+        chance = min(1.0, 1.358 * float(np.sqrt(1 / len(real) + 1 / len(sampled))))
+    shares = kind.bins(real, sampled)
+    if dates and isinstance(shares, Histogram) and not (real % DAY).any():
+        days = kind.bins(real / DAY, sampled / DAY)
+        if isinstance(days, Histogram):
+            shares = replace(days, edges=tuple(edge * DAY for edge in days.edges))
+    spike = _spike(real, sampled) if known else None
+    return ColumnComparison(*about, "Kolmogorov-Smirnov", distance, chance, shares, spike)
 
 
 def _spike(real: Numbers, sampled: Numbers) -> Spike | None:

@@ -8,15 +8,12 @@ either value is missing are ignored.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["ColumnPair", "Dependence", "binned", "compare", "cramers_v"]
-
-Numbers: TypeAlias = NDArray[np.float64]
+from made.report.rows import Numbers
 
 BINS = 8
 MOST_VALUES = 12
@@ -115,19 +112,16 @@ def binned(real: Numbers, sampled: Numbers, *, discrete: bool) -> tuple[NDArray[
     if discrete:
         codes, counts = np.unique(seen, return_counts=True)
         frequent = np.sort(codes[np.argsort(-counts, kind="stable")[: MOST_VALUES - 1]])
-        results = []
-        for values in (real, sampled):
-            place = np.searchsorted(frequent, values).clip(max=max(len(frequent) - 1, 0))
-            found = np.isin(values, frequent)
-            results.append(np.where(found, place, len(frequent)))
-    else:
-        edges = _edges(seen) if len(seen) else seen
-        results = [np.searchsorted(edges, values, side="right") for values in (real, sampled)]
-    codes_real, codes_sampled = (
-        np.where(np.isnan(values), -1, result).astype(np.intp)
-        for values, result in zip((real, sampled), results, strict=True)
-    )
-    return codes_real, codes_sampled
+    edges = _edges(seen) if len(seen) and not discrete else seen
+
+    def places(values: Numbers) -> NDArray[np.intp]:
+        if discrete:
+            place = np.where(np.isin(values, frequent), np.searchsorted(frequent, values), len(frequent))
+        else:
+            place = np.searchsorted(edges, values, side="right")
+        return np.where(np.isnan(values), -1, place).astype(np.intp)
+
+    return places(real), places(sampled)
 
 
 def _edges(seen: Numbers) -> Numbers:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import permutations
 
 import numpy as np
 from markupsafe import Markup
 
 from made.columns.bins import Bars, Histogram
 from made.pages.svg import element, picture, ticks
-from made.pages.text import clip, percent, short, signed, width
+from made.pages.text import clip, number, percent, short, signed, width
 from made.report.column import DAY, ColumnComparison
 from made.report.dependence import Dependence
 from made.report.report import Training
-
-__all__ = ["bars", "curve", "differences", "heat", "histogram", "moment", "shares"]
 
 LETTER = 7.6  # pixels, the width of a character in the widest font that a page may be shown in
 MOST_POINTS = 400  # of a curve
@@ -54,11 +54,9 @@ def histogram(
         return left + place / count * (right - left)
 
     def outline(heights: Sequence[float]) -> str:
-        steps = (
-            f"V{bottom - share / most * (bottom - top):.1f}H{across(place + 1):.1f}"
-            for place, share in enumerate(heights)
-        )
-        return f"M{left} {bottom}{''.join(steps)}V{bottom}"
+        tops = [bottom - share / most * (bottom - top) for share in heights]
+        steps = "".join(f"V{y:.1f}H{across(place + 1):.1f}" for place, y in enumerate(tops))
+        return f"M{left} {bottom}{steps}V{bottom}"
 
     parts = []
     if shares.real:
@@ -82,7 +80,7 @@ def histogram(
 
 
 def _format(dates: bool, edges: Sequence[float]) -> Callable[[float], str]:
-    return (lambda value: moment(value, edges[-1] - edges[0])) if dates else short
+    return partial(moment, span=edges[-1] - edges[0]) if dates else short
 
 
 def _bin(shares: Histogram, place: int, dates: bool) -> str:
@@ -91,10 +89,8 @@ def _bin(shares: Histogram, place: int, dates: bool) -> str:
     low, high = (shown(edge) for edge in shares.edges[place : place + 2])
     first, last = place == 0 and shares.below, place == len(shares.edges) - 2 and shares.above
     words = "all" if first and last else f"up to {high}" if first else f"from {low}" if last else f"{low} to {high}"
-    parts = [
-        f"{name} {percent(each[place])}" for name, each in (("real", shares.real), ("sampled", shares.sampled)) if each
-    ]
-    return f"{words}: {', '.join(parts)}"
+    both = {"real": shares.real, "sampled": shares.sampled}
+    return f"{words}: {', '.join(f'{name} {percent(each[place])}' for name, each in both.items() if each)}"
 
 
 def axis_marks(shares: Histogram, dates: bool) -> list[tuple[float, str]]:
@@ -170,7 +166,7 @@ def curve(training: Training, label: str) -> Markup:
             parts.append(element("path", class_=name, clip_path="url(#plot)", d=f"M{path}"))
         parts += [element("circle", class_=name, cx=x, cy=y, r=3) for x, y in points if len(points) == 1]
     kept = [epoch for epoch in training.epochs if epoch[0] == training.best_epoch and math.isfinite(epoch[2])]
-    parts += [element("circle", class_="real", cx=across(number), cy=up(nll), r=5) for number, _, nll in kept]
+    parts += [element("circle", class_="real", cx=across(epoch), cy=up(nll), r=5) for epoch, _, nll in kept]
     parts += [element("path", class_="train", d="M52 12h26"), element("text", "training", x=84, y=16)]
     if any(math.isfinite(epoch[2]) for epoch in epochs):
         parts += [element("path", class_="valid", d="M160 12h26"), element("text", "validation", x=192, y=16)]
@@ -182,39 +178,27 @@ def curve(training: Training, label: str) -> Markup:
 
 def heat(found: Dependence, label: str) -> Markup:
     """The association of all pairs: in the rows below the diagonal, in samples above it."""
-    count = len(found.columns)
-    off_diagonal = (
-        each[i][j] for each in (found.real, found.sampled) for i in range(count) for j in range(count) if i != j
-    )
+    pairs = list(permutations(range(len(found.columns)), 2))
+    known = [value for each in (found.real, found.sampled) for i, j in pairs if not math.isnan(value := each[i][j])]
     # Not below 0.3, or noise would look like strong association.
-    most = max([value for value in off_diagonal if not math.isnan(value)] + [0.3])
-    cells = []
-    for i in range(count):
-        for j in range(count):
-            value, kind = (found.real[i][j], "real") if j < i else (found.sampled[i][j], "sampled")
-            if i != j and not math.isnan(value):
-                names = _names(found, max(i, j), min(i, j))
-                cells.append(_cell(i, j, kind, value / most, f"{names}: {value:.2f} {kind}"))
+    most, cells = max([*known, 0.3]), []
+    for i, j in pairs:
+        value, kind = (found.real[i][j], "real") if j < i else (found.sampled[i][j], "sampled")
+        if not math.isnan(value):
+            names = _names(found, max(i, j), min(i, j))
+            cells.append(_cell(i, j, kind, value / most, f"{names}: {value:.2f} {kind}"))
     legend = [("real", f"0 to {most:.2f} real"), ("sampled", f"0 to {most:.2f} sampled")]
     return _matrix(found.columns, cells, label, legend)
 
 
 def differences(found: Dependence, label: str) -> Markup:
     """The association of each pair in samples minus that in the rows."""
-    gaps = {
-        (i, j): found.sampled[i][j] - found.real[i][j]
-        for i in range(len(found.columns))
-        for j in range(i)
-        if not math.isnan(found.sampled[i][j] - found.real[i][j])
-    }
-    most = max([abs(gap) for gap in gaps.values()] + [0.3])
-    cells = [
-        _cell(
-            *(i, j, "sampled" if gap > 0 else "real", abs(gap) / most),
-            f"{_names(found, i, j)}: {signed(f'{gap:+.2f}')} in samples",
-        )
-        for (i, j), gap in gaps.items()
-    ]
+    pairs = [(i, j) for i in range(len(found.columns)) for j in range(i)]
+    gaps = {(i, j): gap for i, j in pairs if not math.isnan(gap := found.sampled[i][j] - found.real[i][j])}
+    most, cells = max([*map(abs, gaps.values()), 0.3]), []
+    for (i, j), gap in gaps.items():
+        title = f"{_names(found, i, j)}: {number(gap, '+.2f')} in samples"
+        cells.append(_cell(i, j, "sampled" if gap > 0 else "real", abs(gap) / most, title))
     legend = [("real", signed(f"0 to -{most:.2f}: weaker")), ("sampled", f"0 to +{most:.2f}: stronger")]
     return _matrix(found.columns, cells, label, legend)
 

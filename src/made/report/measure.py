@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,17 +20,22 @@ from made.queries.likelihood import mean_and_interval
 from made.report import column, dependence
 from made.report.odd import oddest
 from made.report.report import Likelihood, Report, Training
-from made.report.rows import arrow, infinite, is_date, numbers, take, with_missing
+from made.report.rows import Numbers, arrow, infinite, is_date, numbers, with_missing
 from made.tables.field import Field
-
-__all__ = ["MOST_ROWS", "MOST_SAMPLES", "measure"]
-
-Numbers: TypeAlias = NDArray[np.float64]
 
 MOST_ROWS = 20_000
 MOST_SAMPLES = 10_000
 
 
+@contextmanager
+def _unseen_ignored() -> Iterator[None]:
+    """Without warnings about values that training has not seen: a note of the report says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenWarning)
+        yield
+
+
+@_unseen_ignored()
 def measure(
     model: Model,
     rows: Any,
@@ -52,43 +58,36 @@ def measure(
         seed: of all random draws; default: that of the model.
         name, data: names of the model and of the rows.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenWarning)  # a note of the report says so
-        return _measure(model, rows, samples, most_rows, top, seed, name, data)
-
-
-def _measure(
-    model: Model, given: Any, samples: int | None, most_rows: int, top: int, seed: int | None, name: str, data: str
-) -> Report:
-    schema = model.schema
-    rows, notes = arrow(given, schema.names, schema.named), []
-    seed = model.config.seed if seed is None else seed
-    random, total = np.random.default_rng(seed), rows.num_rows
+    schema, seed = model.schema, model.config.seed if seed is None else seed
+    table, notes = arrow(rows, schema.names, schema.named), []
+    random, total = np.random.default_rng(seed), table.num_rows
     places = np.arange(total)
     if total > most_rows:
         places = np.sort(random.permutation(total)[:most_rows])
-        rows = take(rows, places)
+        table = table.take(places)
         notes.append(f"This report is based on {most_rows:,} rows, drawn at random from {total:,}.")
     count = min(len(places), MOST_SAMPLES) if samples is None else samples
     sampled = arrow(model.sample(count, random_state=seed), schema.names, schema.named)
     if (wrong := infinite(sampled)).any():
         sampled = with_missing(sampled, wrong)
         notes.append(f"{wrong.sum():,} sampled values overflow a float, and are left out.")
-    real_codes, sampled_codes = model.codes(rows), model.codes(sampled)
-    if unseen := _unseen(schema.fields, real_codes):
-        notes.append(f"The rows have {UnseenWarning(unseen)}")
-    columns, binned = [], []
+    real_codes, sampled_codes = model.codes(table), model.codes(sampled)
+    columns, binned, unseen = [], [], dict[str, int]()
     for d, field in enumerate(schema.fields):
+        if foreign := int(field.foreign(real_codes[:, d], real_codes[:, d]).sum()):
+            unseen[field.name] = foreign
         listed = field.listed
-        pair = _values(rows, real_codes, d, field), _values(sampled, sampled_codes, d, field)
-        dates = any(is_date(each.schema.field(d).type) for each in (rows, sampled)) and not listed
+        pair = _values(table, real_codes, d, field), _values(sampled, sampled_codes, d, field)
+        dates = any(is_date(each.schema.field(d).type) for each in (table, sampled)) and not listed
         labels = _labels(field, pair) if listed else None
         columns.append(column.compare(field.name, field.column, *pair, labels=labels, dates=dates, random=random))
         binned.append(dependence.binned(*pair, discrete=listed))
+    if unseen:
+        notes.append(f"The rows have {UnseenWarning(unseen)}")
     if empty := [each.name for each in columns if each.distance is None]:
         shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
         notes.append(f"No value is observed of {shown}: only samples are shown.")
-    log_prob = model.score_samples(rows).astype(np.float64)
+    log_prob = model.score_samples(table).astype(np.float64)
     coded, sampled_coded = (np.stack(each, axis=1) for each in zip(*binned, strict=True))
     return Report(
         made=__version__,
@@ -103,7 +102,7 @@ def _measure(
         dependence=dependence.compare(schema.names, coded, sampled_coded),
         likelihood=_likelihood(model, log_prob, np.isnan(real_codes), sampled),
         training=_training(model),
-        odd=oddest(model, rows, log_prob, places, top, random),
+        odd=oddest(model, table, log_prob, places, top, random),
     )
 
 
@@ -114,12 +113,6 @@ def _values(rows: pa.Table, coded: Numbers, d: int, field: Field) -> Numbers:
     if np.isnan(coded[:, d]).all():
         return coded[:, d]
     return np.where(np.isnan(coded[:, d]), np.nan, numbers(rows.column(d)))
-
-
-def _unseen(fields: Sequence[Field], coded: Numbers) -> dict[str, int]:
-    """The number of values that were not in the training rows, by column."""
-    counts = {field.name: int(field.foreign(coded[:, d], coded[:, d]).sum()) for d, field in enumerate(fields)}
-    return {name: count for name, count in counts.items() if count}
 
 
 def _labels(field: Field, pair: tuple[Numbers, Numbers]) -> tuple[Any, ...]:
@@ -139,16 +132,15 @@ def _likelihood(model: Model, log_prob: Numbers, missing: NDArray[np.bool_], sam
 
 
 def _training(model: Model) -> Training:
-    config = model.config
-    best = config.scores.get("best_epoch")
+    data, scores, best = model.config.data, model.config.scores, model.config.scores.get("best_epoch")
     return Training(
-        rows=config.data.rows,
-        valid_rows=config.data.valid_rows,
+        rows=data.rows,
+        valid_rows=data.valid_rows,
         epochs=tuple((each.number, each.train_nll, each.valid_nll) for each in model.history),
         best_epoch=None if best is None else int(best),
-        valid_nll=config.scores.get("valid_nll"),
+        valid_nll=scores.get("valid_nll"),
         finished=model.finished,
         parameters=sum(weight.numel() for weight in model.network.state_dict().values()),
         masks=len(model.masks),
-        settings=dict(config.parameters),
+        settings=dict(model.config.parameters),
     )

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from made.errors import QuestionError
 from made.model.model import Model
-from made.report.rows import arrow, take, with_missing
+from made.report.rows import Numbers, arrow, with_missing
 
-__all__ = ["OddRow", "Reason", "oddest"]
-
-Numbers: TypeAlias = NDArray[np.float64]
+Entry: TypeAlias = tuple[int, int]  # a row and a column
 
 REASONS = 4
 REFERENCE = 2000  # rows that give the median surprise of a column
@@ -62,14 +60,13 @@ def oddest(
     """The least likely rows, in order; ``numbers`` are the row numbers to report."""
     places = np.argsort(log_prob, kind="stable")[:top]
     others = np.sort(random.permutation(len(log_prob))[:REFERENCE])
-    usual = _usual(_surprise(model, take(rows, others)))
-    odd = take(rows, places)
-    surprise = _surprise(model, odd)
+    usual, odd = _surprise(model, rows.take(others)), rows.take(places)
+    # The median surprise of each column, 0 if no value is observed.
+    usual, surprise = np.nanmedian(np.where(np.isnan(usual).all(axis=0), 0.0, usual), axis=0), _surprise(model, odd)
     above = np.where(np.isnan(surprise), -np.inf, surprise - usual)
     ranked = np.argsort(-above, axis=1, kind="stable")[:, :REASONS]
     entries = [(i, int(d)) for i, order in enumerate(ranked) for d in order if above[i, d] > 0]
-    expected = _expected(model, odd, entries)
-    lines, names = odd.to_pylist(), odd.column_names
+    expected, lines, names = _expected(model, odd, entries), odd.to_pylist(), odd.column_names
     found = []
     for i, place in enumerate(places.tolist()):
         reasons = tuple(
@@ -87,34 +84,24 @@ def _surprise(model: Model, rows: pa.Table) -> Numbers:
     return np.stack([np.asarray(column.to_numpy(), dtype=np.float64) for column in answer.columns], axis=1)
 
 
-def _usual(surprise: Numbers) -> Numbers:
-    """The median surprise of each column, 0 if no value is observed."""
-    empty = np.isnan(surprise).all(axis=0)
-    return np.asarray(np.nanmedian(np.where(empty, 0.0, surprise), axis=0), dtype=np.float64)
-
-
-def _expected(
-    model: Model, rows: pa.Table, entries: list[tuple[int, int]]
-) -> dict[tuple[int, int], tuple[float | None, Any]]:
+def _expected(model: Model, rows: pa.Table, entries: list[Entry]) -> dict[Entry, tuple[float | None, Any]]:
     """The probability of each entry, and the most likely value there, given the rest of its row."""
-    expected: dict[tuple[int, int], tuple[float | None, Any]] = dict.fromkeys(entries, (None, None))
+    expected: dict[Entry, tuple[float | None, Any]] = dict.fromkeys(entries, (None, None))
     fields = model.schema.fields
-    listed = [(i, d) for i, d in entries if fields[d].listed]
+    listed, others = ([(i, d) for i, d in entries if fields[d].listed == each] for each in (True, False))
     try:
         for d in sorted({d for _, d in listed}):
             chosen = [i for i, column in listed if column == d]
-            some = take(rows, np.array(chosen))
+            some = rows.take(np.array(chosen))
             probabilities = model.predict_proba(some, target=d)
             own, labels = fields[d].places(model.codes(some)[:, d]).astype(np.intp), fields[d].labels()
-            for place, i in enumerate(chosen):
+            for i, chances, code in zip(chosen, probabilities, own, strict=True):
                 # A value that was not in the training rows has no class.
-                probability = float(probabilities[place, own[place]]) if own[place] < len(labels) else None
-                expected[i, d] = probability, labels[int(probabilities[place].argmax())]
-        others = [entry for entry in entries if entry not in set(listed)]
+                expected[i, d] = float(chances[code]) if code < len(labels) else None, labels[int(chances.argmax())]
         if others:
             where = np.zeros((len(others), rows.num_columns), dtype=np.bool_)
             where[np.arange(len(others)), [d for _, d in others]] = True
-            some = take(rows, np.array([i for i, _ in others]))
+            some = rows.take(np.array([i for i, _ in others]))
             filled = arrow(model.impute(with_missing(some, where), strategy="mode"), rows.column_names, named=True)
             for place, (i, d) in enumerate(others):
                 expected[i, d] = None, filled.column(d)[place].as_py()

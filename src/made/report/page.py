@@ -12,8 +12,6 @@ from made.report import figures
 from made.report.column import ColumnComparison
 from made.report.report import Report
 
-__all__ = ["page"]
-
 MOST_CHARTS = 60
 SECTIONS = {
     "columns": "Columns",
@@ -28,39 +26,26 @@ SECTIONS = {
 def page(report: Report) -> str:
     """The page of a report."""
     distances = [each.distance for each in report.columns if each.distance is not None]
-    pairs = report.dependence
+    pairs, every = report.dependence, range(len(report.columns))
+    farthest = sorted(every, key=lambda place: -(report.columns[place].distance or 0.0))
     return render(
         "report.html",
         command="report",
         report=report,
         sections={place: name for place, name in SECTIONS.items() if place != "odd" or report.odd},
         mean_distance=sum(distances) / len(distances) if distances else None,
-        charts={place: _chart(report.columns[place]) for place in _charted(report)},
+        charts={place: _chart(report.columns[place]) for place in sorted(farthest[:MOST_CHARTS])},
         heat=figures.heat(pairs, "Association of all pairs of columns, real and sampled") if pairs.pairs else "",
         differences=figures.differences(pairs, "Association in samples minus that in rows") if pairs.pairs else "",
         log_prob=figures.histogram(
-            report.likelihood.log_prob,
-            "log p of rows, real and sampled",
-            width=480,
-            height=260,
-            unit="log p, in nats",
+            report.likelihood.log_prob, "log p of rows, real and sampled", width=480, height=260, unit="log p, in nats"
         ),
         curve=figures.curve(report.training, "Learning curve: NLL of training and validation rows by epoch"),
     )
-
-
-def _charted(report: Report) -> list[int]:
-    """The columns that get a chart: all, or those with the largest distances."""
-    every = range(len(report.columns))
-    return sorted(sorted(every, key=lambda place: -(report.columns[place].distance or 0.0))[:MOST_CHARTS])
 
 
 def _chart(column: ColumnComparison) -> dict[str, Any]:
     spike = None
     if column.spike is not None:
         spike = figures.moment(column.spike.value, math.inf) if column.dates else short(column.spike.value)
-    return {
-        "picture": figures.shares(column),
-        "spike": spike,
-        "is_histogram": isinstance(column.shares, Histogram),
-    }
+    return {"picture": figures.shares(column), "spike": spike, "is_histogram": isinstance(column.shares, Histogram)}

@@ -11,8 +11,6 @@ from made.report.column import ColumnComparison
 from made.report.dependence import Dependence
 from made.report.odd import OddRow
 
-__all__ = ["Likelihood", "Report", "Training"]
-
 
 @dataclass(frozen=True)
 class Training:

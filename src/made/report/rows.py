@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from made.errors import DataError
 
-__all__ = ["arrow", "infinite", "is_date", "numbers", "take", "with_missing"]
+Numbers: TypeAlias = NDArray[np.float64]
 
 
 def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
@@ -38,11 +38,6 @@ def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:
     return pa.Table.from_arrays(columns, names=list(names))
 
 
-def take(rows: pa.Table, which: NDArray[np.intp]) -> pa.Table:
-    """The rows with these indices."""
-    return rows.take(pa.array(which))
-
-
 def with_missing(rows: pa.Table, where: NDArray[np.bool_]) -> pa.Table:
     """The rows with missing values where ``where`` says so. Shape of ``where``: (rows, columns)."""
     for d in np.flatnonzero(where.any(axis=0)).tolist():
@@ -54,11 +49,9 @@ def with_missing(rows: pa.Table, where: NDArray[np.bool_]) -> pa.Table:
 
 def infinite(rows: pa.Table) -> NDArray[np.bool_]:
     """Where the rows have infinite numbers. Shape: (rows, columns)."""
-    where = np.zeros((rows.num_rows, rows.num_columns), dtype=np.bool_)
-    for d, column in enumerate(rows.columns):
-        if pa.types.is_floating(column.type):
-            where[:, d] = np.isinf(column.to_numpy())
-    return where
+    nowhere = np.zeros(rows.num_rows, dtype=np.bool_)
+    where = [np.isinf(each.to_numpy()) if pa.types.is_floating(each.type) else nowhere for each in rows.columns]
+    return np.stack(where, axis=1)
 
 
 def is_date(kind: pa.DataType) -> bool:
@@ -66,7 +59,7 @@ def is_date(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+def numbers(column: pa.ChunkedArray) -> Numbers:
     """A numeric column as float64, NaN for a missing value; dates and timestamps in seconds since 1970."""
     kind = column.type
     if is_date(kind):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from made.io.atomic import atomic
 from made.tuning.space import Space, estimator_values
-
-__all__ = ["Trial", "Tuned"]
 
 
 @dataclass(frozen=True)
@@ -91,31 +89,23 @@ class Tuned:
 
     def write(self, command: str) -> None:
         """Write trials.json; best.toml, if a trial is complete; and search.png, if matplotlib is installed."""
-        trials = [dataclasses.asdict(trial) for trial in self.trials]
-        _write(self.folder / "trials.json", (json.dumps(trials, indent=2) + "\n").encode())
+        with atomic(self.folder / "trials.json") as stream:
+            stream.write((json.dumps([asdict(trial) for trial in self.trials], indent=2) + "\n").encode())
         if self.best is None:
             return
-        lines = [
-            f"# The best of {self.finished} trials, number {self.best.number}: NLL {self.best_nll:.4f} nats on the "
-            "validation rows. To reproduce it:",
-            f"#   {' '.join(command.splitlines())}",
-        ]
+        score = f"number {self.best.number}: NLL {self.best_nll:.4f} nats on the validation rows"
+        lines = [f"# The best of {self.finished} trials, {score}. To reproduce it:"]
+        lines.append(f"#   {' '.join(command.splitlines())}")
         for name, value in self.best_params.items():
             if name in ("clip", "average") and value is None:
                 value = 0
             if value is not None:
                 lines.append(f"{'seed' if name == 'random_state' else name} = {_toml(value)}")
-        _write(self.folder / "best.toml", ("\n".join(lines) + "\n").encode())
+        with atomic(self.folder / "best.toml") as stream:
+            stream.write(("\n".join(lines) + "\n").encode())
         if find_spec("matplotlib") is not None:
-            _write(self.folder / "search.png", lambda stream: _plot(self, stream))
-
-
-def _write(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None:
-    with atomic(path) as stream:
-        if isinstance(content, bytes):
-            stream.write(content)
-        else:
-            content(stream)
+            with atomic(self.folder / "search.png") as stream:
+                _plot(self, stream)
 
 
 def _toml(value: Any) -> str:
@@ -138,46 +128,44 @@ def _plot(tuned: Tuned, stream: BinaryIO) -> None:
     from matplotlib.ticker import MaxNLocator
 
     known = [trial for trial in tuned.trials if trial.valid_nll is not None and trial.state in ("complete", "pruned")]
-    complete = [trial for trial in known if trial.state == "complete"]
-    scores = sorted(trial.valid_nll or 0.0 for trial in complete)
+    complete = {trial.number: trial.valid_nll or 0.0 for trial in known if trial.state == "complete"}
+    scores = sorted(complete.values())
     # A few trials are often far above all others, and would flatten the rest.
     top = scores[-1] if len(scores) < 10 else scores[len(scores) * 3 // 4]
     margin = 0.08 * (top - scores[0]) + 1e-9
-    names = list(tuned.space)
-    columns = min(4, len(names))
-    lines = -(-len(names) // columns)
+    columns = min(4, len(tuned.space))
+    lines = -(-len(tuned.space) // columns)
     figure = Figure(figsize=(max(7.0, 2.6 * columns), 3.2 + 2.2 * lines), layout="constrained")
     grid = figure.add_gridspec(1 + lines, columns, height_ratios=[1.4] + [1.0] * lines)
+
+    def dots(axis: Any, places: Sequence[float]) -> None:
+        for state, style in (("complete", {"color": "C0"}), ("pruned", {"color": "C7", "alpha": 0.6, "marker": "x"})):
+            some = [(at, trial.valid_nll) for at, trial in zip(places, known, strict=True) if trial.state == state]
+            axis.scatter([at for at, _ in some], [nll for _, nll in some], s=14, label=state, **style)
+        axis.grid(alpha=0.3)
+
     above = figure.add_subplot(grid[0, :])
-    _dots(above, known, lambda trial: trial.number)
-    best = [min((each.valid_nll or 0.0) for each in complete[: i + 1]) for i in range(len(complete))]
-    above.step([trial.number for trial in complete], best, where="post", color="black", label="best so far")
+    dots(above, [trial.number for trial in known])
+    best = list(accumulate(complete.values(), min))
+    above.step(list(complete), best, where="post", color="black", label="best so far")
     above.xaxis.set_major_locator(MaxNLocator(integer=True))
     above.set_xlabel("trial")
     above.set_ylabel("validation NLL in nats")
     above.legend(loc="upper right")
-    for index, name in enumerate(names):
+    for index, (name, entry) in enumerate(tuned.space.items()):
         axis = figure.add_subplot(grid[1 + index // columns, index % columns], sharey=above)
-        entry = tuned.space[name]
+        values = [trial.params[name] for trial in known]
         if isinstance(entry, list):
             words = [_word(estimator_values({name: choice})[name]) for choice in entry]
-            _dots(axis, known, lambda trial, name=name, words=words: words.index(_word(trial.params[name])))  # type: ignore[misc]
+            dots(axis, [words.index(_word(value)) for value in values])
             axis.set_xticks(range(len(words)), words, rotation=30 if max(map(len, words)) > 4 else 0, fontsize=7)
             axis.set_xlim(-0.5, len(words) - 0.5)
         else:
-            _dots(axis, known, lambda trial, name=name: trial.params[name])  # type: ignore[misc]
-            if entry["log"]:
-                axis.set_xscale("log")
+            dots(axis, values)
+            axis.set_xscale("log" if entry["log"] else "linear")
         axis.set_title(name, fontsize=9)
     above.set_ylim(scores[0] - margin, top + margin)
     figure.savefig(stream, dpi=120, format="png")
-
-
-def _dots(axis: Any, trials: Sequence[Trial], place: Callable[[Trial], float]) -> None:
-    for state, style in (("complete", {"color": "C0"}), ("pruned", {"color": "C7", "alpha": 0.6, "marker": "x"})):
-        some = [trial for trial in trials if trial.state == state]
-        axis.scatter([place(trial) for trial in some], [trial.valid_nll for trial in some], s=14, label=state, **style)
-    axis.grid(alpha=0.3)
 
 
 def _word(value: Any) -> str:

@@ -24,11 +24,9 @@ from made.hints import argument, hint
 from made.io.lock import hold
 from made.tables.table import Table
 from made.tuning.result import Trial, Tuned
-from made.tuning.space import Space, check_fixed, check_space, default_space
-from made.tuning.study import LOG, begin, count_finished, open_study, quiet, recover, stored_facts, trials_of
+from made.tuning.space import check_fixed, check_space, default_space
+from made.tuning.study import LOG, begin, last_tries, open_study, quiet, recover, stored_facts, trials_of
 from made.tuning.workers import Job, run_parallel, run_serial
-
-__all__ = ["load", "tune"]
 
 TRIALS = 50
 LOCK_SECONDS = 1.0  # to wait for another search in the same folder
@@ -83,8 +81,7 @@ def tune(
         before = _check_folder(folder, resume)
         job = _job(folder, train, valid, space, fixed, seed, before, jobs)
         facts = _facts(job)
-        if before is not None:
-            _check_same(before, facts, folder)
+        _check_same(before or facts, facts, folder)
         with hold(folder, wait=LOCK_SECONDS):
             wanted = begin(folder, facts, trials, TRIALS)
             stopped = 0
@@ -166,18 +163,15 @@ def _draft(parameters: Mapping[str, Any], seed: int, train: Any, valid: Any) -> 
 
 def _facts(job: Job) -> dict[str, Any]:
     """What must not change when the search is resumed."""
-    draft = _draft({**job.fixed, "masks": _hardest_masks(job.space, job.fixed)}, job.seed, job.train, job.valid)
-    data, columns = draft.model_.config.data, draft.model_.config.columns
+    # A finite number of masks if there is one, since it is incompatible with missing values.
+    masks = job.space.get("masks", [job.fixed.get("masks", "unlimited")])
+    masks = masks["low"] if isinstance(masks, dict) else min(masks, key=lambda choice: choice == "unlimited")
+    config = _draft({**job.fixed, "masks": masks}, job.seed, job.train, job.valid).model_.config
+    data, columns = config.data, config.columns
     if data.valid_rows == 0:
         raise QuestionError("the search needs validation rows: pass them, or a 'validation_fraction' above 0.")
     rows = hashlib.sha256(json.dumps([data.sha256, columns]).encode()).hexdigest()
     return {"rows": rows, "space": job.space, "fixed": job.fixed, "seed": job.seed}
-
-
-def _hardest_masks(space: Space, fixed: Mapping[str, Any]) -> Any:
-    """A finite number of masks if there is one, since it is incompatible with missing values."""
-    masks = space.get("masks", [fixed.get("masks", "unlimited")])
-    return masks["low"] if isinstance(masks, dict) else min(masks, key=lambda choice: choice == "unlimited")
 
 
 def _check_same(before: dict[str, Any], facts: dict[str, Any], folder: Path) -> None:
@@ -186,15 +180,13 @@ def _check_same(before: dict[str, Any], facts: dict[str, Any], folder: Path) -> 
         for name in sorted(before[key].keys() | facts[key].keys()):
             old, new = (json.dumps(each[key][name]) if name in each[key] else "left out" for each in (before, facts))
             if old != new:
-                raise QuestionError(
-                    f"{folder} searches {words}: there, {name!r} is {old}, here {new}. Resume with the same, "
-                    "which is the default, or choose another folder."
-                )
-    if before["seed"] != facts["seed"]:
-        raise QuestionError(
-            f"{folder} searches with seed {before['seed']}, not {facts['seed']}: resume with the same one, or "
-            "choose another folder."
-        )
+                differing = f"there, {name!r} is {old}, here {new}"
+                remedy = "Resume with the same, which is the default, or choose another folder."
+                raise QuestionError(f"{folder} searches {words}: {differing}. {remedy}")
+    old, new = before["seed"], facts["seed"]
+    if old != new:
+        remedy = "resume with the same one, or choose another folder"
+        raise QuestionError(f"{folder} searches with seed {old}, not {new}: {remedy}.")
     if before["rows"] != facts["rows"]:
         raise DataError(f"{folder} searches on other rows: resume with the same ones, or choose another folder.")
 
@@ -204,7 +196,7 @@ def _rounds(job: Job, wanted: int, deadline: float, report: Callable[[Trial], No
     tries = -1
     while True:
         study = recover(job.folder, stopped=False)
-        left, before = wanted - count_finished(study), tries
+        left, before = wanted - sum(each.state.is_finished() for each in last_tries(study).values()), tries
         if left <= 0 or time.monotonic() >= deadline:
             return
         tries = len(study.get_trials(deepcopy=False))

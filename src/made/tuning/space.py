@@ -16,8 +16,6 @@ from made.estimator import MADE
 from made.parameters import PARAMETERS, defaults
 from made.training.config import OPTIMIZERS
 
-__all__ = ["Space", "check_fixed", "check_space", "default_space", "estimator_values"]
-
 Space: TypeAlias = dict[str, Any]
 
 NUMBERS = ("float", "int", "auto", "auto float", "masks")  # kinds of parameters that can have a range
@@ -53,9 +51,7 @@ def default_space(fixed: Mapping[str, Any] | None = None, *, missing: bool = Fal
         "weight_decay": _range(1e-5, 1.0, log=True),
         "average": [0.0, 0.99, 0.999],
     }
-    if missing:
-        del space["masks"]
-    return {name: entry for name, entry in space.items() if name not in fixed}
+    return {name: entry for name, entry in space.items() if name not in fixed and not (missing and name == "masks")}
 
 
 def check_fixed(fixed: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,9 +110,8 @@ def _range(low: float, high: float, *, log: bool = False, step: float | None = N
 
 def _check_choices(name: str, entry: Any) -> list[Any]:
     if not isinstance(entry, (list, tuple)) or not entry:
-        raise QuestionError(
-            f"the space, {name!r}: it should be a list of choices, or a range {{low = ..., high = ...}}, not {entry!r}."
-        )
+        wanted = "a list of choices, or a range {low = ..., high = ...}"
+        raise QuestionError(f"the space, {name!r}: it should be {wanted}, not {entry!r}.")
     choices = [_choice(name, value) for value in entry]
     texts = [json.dumps(value) for value in choices]
     if twice := [text for i, text in enumerate(texts) if text in texts[:i]]:

@@ -23,20 +23,6 @@ from made.errors import ModelError
 from made.tuning.result import Trial
 from made.tuning.space import estimator_values
 
-__all__ = [
-    "NUMBER",
-    "begin",
-    "count_finished",
-    "last_tries",
-    "next_number",
-    "open_study",
-    "quiet",
-    "recover",
-    "stored_facts",
-    "trial_of",
-    "trials_of",
-]
-
 LOG = "study.log"
 NAME = "made"  # of the study in the journal, and of its attribute with the stored facts
 NUMBER, DEATHS = "number", "deaths"  # attributes of optuna's trials
@@ -74,15 +60,13 @@ def stored_facts(folder: Path) -> dict[str, Any] | None:
         return None
     _check_lines(log)
     names = optuna.get_all_study_names(_storage(folder))
-    if names != [NAME]:
-        if not names and b"\n" not in log.read_bytes():  # not one line was written
-            return None
-        raise ModelError(f"{log} is damaged, or not of a search: choose another folder.")
-    facts = open_study(folder).user_attrs.get(NAME)
+    if not names and b"\n" not in log.read_bytes():  # not one line was written
+        return None
+    facts = open_study(folder).user_attrs.get(NAME) if names == [NAME] else {}
     kinds = {"rows": str, "space": dict, "fixed": dict, "seed": int}
     sound = isinstance(facts, dict) and all(isinstance(facts.get(key), kind) for key, kind in kinds.items())
     if facts is not None and not sound:
-        raise ModelError(f"{log} is damaged, or not of a search: choose another folder.")
+        raise _damaged(log)
     return facts
 
 
@@ -114,11 +98,6 @@ def last_tries(study: optuna.Study) -> dict[int, FrozenTrial]:
 def next_number(study: optuna.Study) -> int:
     """The number of the next new trial."""
     return 1 + max(last_tries(study), default=-1)
-
-
-def count_finished(study: optuna.Study) -> int:
-    """The number of finished trials."""
-    return sum(each.state.is_finished() for each in last_tries(study).values())
 
 
 def trials_of(study: optuna.Study) -> list[Trial]:
@@ -159,21 +138,24 @@ def _storage(folder: Path) -> optuna.storages.JournalStorage:
     try:
         return optuna.storages.JournalStorage(JournalFileBackend(file, lock_obj=JournalFileOpenLock(file)))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
-        raise ModelError(f"{folder / LOG} is damaged, or not of a search: choose another folder.") from None
+        raise _damaged(folder / LOG) from None
+
+
+def _damaged(log: Path) -> ModelError:
+    return ModelError(f"{log} is damaged, or not of a search: choose another folder.")
 
 
 def _check_lines(log: Path) -> None:
     """Refuse a damaged journal, to which optuna would append; an incomplete last line is repaired later."""
     start = b'{"op_code":'
     for line in log.read_bytes().splitlines(keepends=True):
-        sound = line.startswith(start[: len(line)])
-        if sound and line.endswith(b"\n"):
-            try:
+        if not line.startswith(start[: len(line)]):
+            raise _damaged(log)
+        try:
+            if line.endswith(b"\n"):
                 json.loads(line)
-            except ValueError:
-                sound = False
-        if not sound:
-            raise ModelError(f"{log} is damaged, or not of a search: choose another folder.")
+        except ValueError:
+            raise _damaged(log) from None
 
 
 def _repair(folder: Path) -> None:

@@ -33,8 +33,6 @@ from made.tuning.result import Trial
 from made.tuning.space import Space, estimator_values
 from made.tuning.study import NUMBER, last_tries, next_number, open_study, quiet, trial_of
 
-__all__ = ["Job", "run_parallel", "run_serial"]
-
 # The validation NLL after an epoch depends on these: if they are searched, unfinished trials cannot be compared.
 NO_PRUNING = {"segments", "validation_masks", "whole_rows"}
 
