@@ -6,11 +6,11 @@ import sys
 from dataclasses import asdict
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from made.cli.errors import command, usage
 from made.cli.inputs import load
-from made.cli.options import MODEL, SEED
+from made.cli.options import MODEL, SEED, option
 from made.cli.printing import mode, print_json, say
 from made.display import visible
 from made.errors import DataError
@@ -29,9 +29,7 @@ def ask(
             show_default="one on each line of standard input",
         ),
     ] = None,
-    samples: Annotated[
-        int | None, Option(min=2, max=10**6, help="Number of sample paths of an estimate.", show_default="4096")
-    ] = None,
+    samples: Annotated[int | None, option("Number of sample paths of an estimate.", "4096", min=2, max=10**6)] = None,
     seed: SEED = None,
 ) -> None:
     """Print the probability of a condition, given another: CONDITION | GIVEN.

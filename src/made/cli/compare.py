@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from made.cli.errors import command, usage
 from made.cli.inputs import read_rows
-from made.cli.options import DATA, VALID, page_option
+from made.cli.options import DATA, VALID, option, page_option
 from made.cli.pages import page_path, write_page
 from made.cli.printing import mode, note, print_json, print_table, progress_lines, say
 from made.cli.signals import signal_of
@@ -32,20 +30,18 @@ def compare(
     data: DATA,
     models: Annotated[
         str | None,
-        Option(
-            help="Comma-separated names: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks, "
+        option(
+            "Comma-separated names: bernoulli, mixture, fvsbn, nade, eonade, eonade2, made, made-masks, "
             "tied, rbm, dbn, dbm, darn, darn-noise; all; or package.module:Class, with fit and score_samples as "
             "in scikit-learn.",
-            show_default="the first nine, whose likelihoods are exact",
+            "the first nine, whose likelihoods are exact",
         ),
     ] = None,
-    budget: Annotated[float, Option(help="Minutes for training all models; 0 for no limit.")] = 10,
+    budget: Annotated[float, option("Minutes for training all models; 0 for no limit.")] = 10,
     valid: VALID = None,
-    test: Annotated[
-        str | None, Option(help="Test rows, like DATA.", show_default="those of a named dataset, or a random tenth")
-    ] = None,
+    test: Annotated[str | None, option("Test rows, like DATA.", "those of a named dataset, or a random tenth")] = None,
     out: Annotated[str | None, page_option("compare")] = None,
-    seed: Annotated[int, Option(min=0, max=2**31, help="Random seed.")] = 0,
+    seed: Annotated[int, option("Random seed.", min=0, max=2**31)] = 0,
 ) -> None:
     """Train several models on binary rows, and compare the likelihoods of test rows.
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Annotated, Literal
 
-from typer import Option
-
 from made.cli.errors import command, usage
 from made.cli.inputs import load, stream_rows
-from made.cli.options import DATA, MASKS, MODEL, OUT, SAFE_CSV, SEED
+from made.cli.options import DATA, MASKS, MODEL, OUT, SAFE_CSV, SEED, flag, option
 from made.cli.output import Output, texts
 from made.cli.parsing import assignments
 from made.cli.printing import mode, note
@@ -20,14 +18,12 @@ def denoise(
     folder: MODEL,
     data: DATA,
     out: OUT = None,
-    error: Annotated[float, Option(help="Probability that an entry is wrong.")] = 0.05,
+    error: Annotated[float, option("Probability that an entry is wrong.")] = 0.05,
     column_error: Annotated[
-        str | None, Option(help="That probability by column, such as 'age=0.2, job=0'.", show_default="--error")
+        str | None, option("That probability by column, such as 'age=0.2, job=0'.", "--error")
     ] = None,
-    mean: Annotated[
-        bool, Option("--mean", help="Write the mean of each entry instead of the most likely row.")
-    ] = False,
-    changes: Annotated[str | None, Option(help="File that lists the changed entries.", show_default="none")] = None,
+    mean: Annotated[bool, flag("--mean", "Write the mean of each entry instead of the most likely row.")] = False,
+    changes: Annotated[str | None, option("File that lists the changed entries.", "none")] = None,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
     seed: SEED = None,

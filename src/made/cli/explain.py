@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Annotated, Any
 
-from typer import Option
-
 from made.cli.errors import command
 from made.cli.inputs import load
 from made.cli.on_error import RowFilter, spread
-from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError
+from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError, option
 from made.cli.output import Output
 from made.cli.printing import mode, print_json, print_table
 from made.errors import UnseenWarning
@@ -21,7 +19,7 @@ def explain(
     folder: MODEL,
     data: DATA,
     out: OUT = None,
-    top: Annotated[int, Option(min=1, help="How many rows to show.")] = 10,
+    top: Annotated[int, option("How many rows to show.", min=1)] = 10,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,

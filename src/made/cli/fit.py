@@ -13,7 +13,7 @@ from typer import Option
 from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command, usage, with_options
 from made.cli.inputs import read_rows, validation_rows
-from made.cli.options import DATA, VALID
+from made.cli.options import DATA, VALID, flag, option
 from made.cli.pages import draw_pictures
 from made.cli.parsing import place, whole_number
 from made.cli.printing import mode, note, print_json
@@ -48,23 +48,16 @@ def _option(name: str, parameter: Parameter) -> Any:
 @command
 def fit(
     data: DATA,
-    out: Annotated[Path, Option(help="Folder for the model.", show_default=False)],
+    out: Annotated[Path, option("Folder for the model.", False)],
     valid: VALID = None,
-    config: Annotated[
-        Path | None, Option(help="TOML file of parameters; options override it.", show_default="none")
-    ] = None,
+    config: Annotated[Path | None, option("TOML file of parameters; options override it.", "none")] = None,
     preset: Annotated[
         str | None,
-        Option(
-            help=f"Named set of parameters, overridden by --config and options. One of {', '.join(PRESETS)}.",
-            show_default="none",
-        ),
+        option(f"Named set of parameters, overridden by --config and options. One of {', '.join(PRESETS)}.", "none"),
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Resume the training in --out.")] = False,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace the model in --out.")] = False,
-    image: Annotated[
-        str | None, Option(help="Shape of rows that are images, such as 28x28.", show_default="none")
-    ] = None,
+    resume: Annotated[bool, flag("--resume", "Resume the training in --out.")] = False,
+    overwrite: Annotated[bool, flag("--overwrite", "Replace the model in --out.")] = False,
+    image: Annotated[str | None, option("Shape of rows that are images, such as 28x28.", "none")] = None,
     **options: Any,
 ) -> None:
     """Learn the distribution of a table, and save the model in a folder.

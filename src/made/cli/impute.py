@@ -7,12 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from made.cli.errors import command, usage
 from made.cli.inputs import load
 from made.cli.on_error import Parts, RowFilter, spread
-from made.cli.options import DATA, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError
+from made.cli.options import DATA, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError, flag, option
 from made.cli.output import Output, arrow, texts
 from made.cli.printing import mode, note, print_json
 
@@ -29,14 +27,12 @@ def impute(
     folder: MODEL,
     data: DATA,
     out: OUT = None,
-    strategy: Annotated[str, Option(help="sample, mode, or mean (of numeric columns; the mode of others).")] = "sample",
-    draws: Annotated[int, Option(min=1, max=1000, help="Number of imputed tables; several need --out or --stack.")] = 1,
+    strategy: Annotated[str, option("sample, mode, or mean (of numeric columns; the mode of others).")] = "sample",
+    draws: Annotated[int, option("Number of imputed tables; several need --out or --stack.", min=1, max=1000)] = 1,
     stack: Annotated[
-        bool, Option("--stack", help="Write all imputed tables as one, with the columns row and draw in front.")
+        bool, flag("--stack", "Write all imputed tables as one, with the columns row and draw in front.")
     ] = False,
-    uncertainty: Annotated[
-        str | None, Option(help="File for the uncertainty of each imputed value.", show_default="none")
-    ] = None,
+    uncertainty: Annotated[str | None, option("File for the uncertainty of each imputed value.", "none")] = None,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     seed: SEED = None,

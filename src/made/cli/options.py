@@ -6,36 +6,42 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+import typer
 
-MODEL = Annotated[Path, Argument(metavar="MODEL", help="Folder of the model.", show_default=False)]
+
+def option(text: str, default: str | bool = True, name: str | None = None, **limits: Any) -> Any:
+    """An option in an annotation: its help text, the default as the help shows it, and limits of a number."""
+    return typer.Option(*([] if name is None else [name]), help=text, show_default=default, **limits)
+
+
+def flag(name: str, text: str) -> Any:
+    """An option without a value, in an annotation."""
+    return typer.Option(name, help=text)
+
+
+def page_option(command: str) -> Any:
+    """The option --out of a command that writes a page."""
+    text = "HTML file of the page, or a folder for it; with --json, no page is written by default."
+    return option(text, f"{command}-DATA.html, in this folder")
+
+
+MODEL = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of the model.", show_default=False)]
 DATA = Annotated[
     str,
-    Argument(
+    typer.Argument(
         metavar="DATA",
         help="File (.csv, .parquet, .npy, .npz), - for standard input, or a named dataset (penguins, adult:test, ...).",
         show_default=False,
     ),
 ]
-VALID = Annotated[
-    str | None,
-    Option(help="Validation rows, like DATA.", show_default="those of a named dataset, or a random tenth"),
-]
-GIVEN = Annotated[str | None, Option(help="Columns to condition on, such as age,job.", show_default="none")]
-MASKS = Annotated[
-    int | None,
-    Option(min=1, help="How many masks to average, for models of unlimited masks.", show_default="the model's"),
-]
-SEED = Annotated[int | None, Option(min=0, max=2**32 - 1, help="Random seed.", show_default="the model's")]
-OUT = Annotated[
-    str | None, Option(help="Output file (.csv, .parquet, .npy, .npz).", show_default="- (standard output)")
-]
+VALID = Annotated[str | None, option("Validation rows, like DATA.", "those of a named dataset, or a random tenth")]
+GIVEN = Annotated[str | None, option("Columns to condition on, such as age,job.", "none")]
+MASKS = Annotated[int | None, option("How many masks to average, for models of unlimited masks.", "the model's", min=1)]
+SEED = Annotated[int | None, option("Random seed.", "the model's", min=0, max=2**32 - 1)]
+OUT = Annotated[str | None, option("Output file (.csv, .parquet, .npy, .npz).", "- (standard output)")]
 SAFE_CSV = Annotated[
     bool,
-    Option(
-        "--safe-csv",
-        help="In CSV output, put ' before text that a spreadsheet would run as a formula (=, +, -, @, tab).",
-    ),
+    flag("--safe-csv", "In CSV output, put ' before text that a spreadsheet would run as a formula (=, +, -, @, tab)."),
 ]
 
 
@@ -47,13 +53,5 @@ class OnError(StrEnum):
 
 
 ON_ERROR = Annotated[
-    OnError, Option(help="For a row that cannot be answered: raise an error, or skip it: its answer is empty.")
+    OnError, option("For a row that cannot be answered: raise an error, or skip it: its answer is empty.")
 ]
-
-
-def page_option(command: str) -> Any:
-    """The option --out of a command that writes a page."""
-    return Option(
-        help="HTML file of the page, or a folder for it; with --json, no page is written by default.",
-        show_default=f"{command}-DATA.html, in this folder",
-    )

@@ -28,9 +28,8 @@ def whole_numbers(option: str, text: str, least: int, empty: bool = False) -> li
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     numbers = [number for part in parts if (number := whole_number(part)) is not None and number >= least]
     if (not parts and not empty) or len(numbers) < len(parts):
-        raise usage(
-            f"'{option}' should be whole numbers, at least {least}, such as 1,2,4, not {shortened(text, 80)!r}."
-        )
+        wanted = f"whole numbers, at least {least}, such as 1,2,4"
+        raise usage(f"'{option}' should be {wanted}, not {shortened(text, 80)!r}.")
     return numbers
 
 

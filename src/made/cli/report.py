@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from made.cli.errors import command
 from made.cli.inputs import known_columns, load, read_rows
-from made.cli.options import DATA, MODEL, SEED, page_option
+from made.cli.options import DATA, MODEL, SEED, option, page_option
 from made.cli.pages import page_path, write_page
 from made.cli.printing import mode, note, print_json, say
 
@@ -21,10 +19,10 @@ def report(
     out: Annotated[str | None, page_option("report")] = None,
     samples: Annotated[
         int | None,
-        Option(min=1, max=10**6, help="Number of samples to draw.", show_default="as many as DATA, at most 10000"),
+        option("Number of samples to draw.", "as many as DATA, at most 10000", min=1, max=10**6),
     ] = None,
-    rows: Annotated[int, Option(min=1, help="Number of rows of DATA to use; of more, a random subset.")] = 20_000,
-    top: Annotated[int, Option(min=1, help="How many of the least likely rows to show.")] = 10,
+    rows: Annotated[int, option("Number of rows of DATA to use; of more, a random subset.", min=1)] = 20_000,
+    top: Annotated[int, option("How many of the least likely rows to show.", min=1)] = 10,
     seed: SEED = None,
 ) -> None:
     """Write an HTML page that compares a table with samples of a model, and shows the least likely rows.

@@ -8,7 +8,7 @@ from typer import Option
 
 from made.cli.errors import command
 from made.cli.inputs import load
-from made.cli.options import MODEL, OUT, SAFE_CSV, SEED
+from made.cli.options import MODEL, OUT, SAFE_CSV, SEED, option
 from made.cli.output import Output
 from made.cli.parsing import assignments
 from made.errors import DataError
@@ -19,11 +19,9 @@ def sample(
     folder: MODEL,
     count: Annotated[int, Option("--count", "-n", min=1, help="Number of rows.")] = 1,
     out: OUT = None,
-    given: Annotated[
-        str | None, Option(help="Values to condition on, such as 'Status=bad, Home=rent'.", show_default="none")
-    ] = None,
+    given: Annotated[str | None, option("Values to condition on, such as 'Status=bad, Home=rent'.", "none")] = None,
     safe_csv: SAFE_CSV = False,
-    temperature: Annotated[float, Option(help="From 0.001 to 1000; below 1, samples are closer to the mode.")] = 1.0,
+    temperature: Annotated[float, option("From 0.001 to 1000; below 1, samples are closer to the mode.")] = 1.0,
     seed: SEED = None,
 ) -> None:
     """Draw new rows, all or given the values of some columns."""

@@ -38,9 +38,8 @@ def parameters_in(path: Path | None) -> dict[str, Any]:
     if "seed" in content:
         content["random_state"] = content.pop("seed")
     if unknown := [name for name in content if name not in PARAMETERS]:
-        raise usage(
-            f"'--config': {path} has the unknown parameter {unknown[0]!r}: choose from {', '.join(PARAMETERS)}."
-        )
+        known = ", ".join(PARAMETERS)
+        raise usage(f"'--config': {path} has the unknown parameter {unknown[0]!r}: choose from {known}.")
     return content
 
 
@@ -62,15 +61,12 @@ def value_of(name: str, value: Any) -> Any:
             raise usage(f"{option} should be whole numbers such as 500,500, not {shortened(str(value), 80)!r}.")
         return sizes
     if kind in ("masks", "auto", "auto float") and isinstance(value, str):
-        word, what, number = {
-            "masks": ("unlimited", "a whole number", int),
-            "auto": ("auto", "a whole number", int),
-            "auto float": ("auto", "a number", float),
-        }[kind]
+        word, whole = PARAMETERS[name].word, PARAMETERS[name].whole
         try:
-            return word if value == word else number(value)
+            return word if value == word else int(value) if whole else float(value)
         except ValueError:
-            raise usage(f"{option} should be {what}, or {word}, not {shortened(value, 80)!r}.") from None
+            number = "a whole number" if whole else "a number"
+            raise usage(f"{option} should be {number}, or {word}, not {shortened(value, 80)!r}.") from None
     if name == "clip" and value == 0:
         return None
     if kind == "columns" and isinstance(value, str) and "=" in value:

@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from made.cli.errors import command
 from made.cli.inputs import read_rows, validation_rows
-from made.cli.options import DATA, VALID
+from made.cli.options import DATA, VALID, flag, option
 from made.cli.printing import mode, note, print_json, print_table, progress_lines, say
 from made.cli.signals import signal_of
 from made.cli.training_options import parameters_in, read_toml, value_of
@@ -28,27 +26,22 @@ TOP = 5
 @command
 def tune(
     data: DATA,
-    out: Annotated[Path, Option(help="Folder for the search.", show_default=False)],
+    out: Annotated[Path, option("Folder for the search.", False)],
     valid: VALID = None,
     trials: Annotated[
-        int | None, Option(min=1, help="Number of trials, including those already in --out.", show_default=str(TRIALS))
+        int | None, option("Number of trials, including those already in --out.", str(TRIALS), min=1)
     ] = None,
-    timeout: Annotated[
-        float | None, Option(help="Seconds after which no trial is started.", show_default="none")
-    ] = None,
-    jobs: Annotated[int, Option(min=1, max=256, help="Number of processes that train in parallel.")] = 1,
+    timeout: Annotated[float | None, option("Seconds after which no trial is started.", "none")] = None,
+    jobs: Annotated[int, option("Number of processes that train in parallel.", min=1, max=256)] = 1,
     space: Annotated[
         Path | None,
-        Option(
-            help="TOML file of the search space: name = [choice, ...], or name = {low = 0.1, high = 10, log = true}.",
-            show_default=False,
+        option(
+            "TOML file of the search space: name = [choice, ...], or name = {low = 0.1, high = 10, log = true}.", False
         ),
     ] = None,
-    config: Annotated[Path | None, Option(help="TOML file of parameters for all trials.", show_default="none")] = None,
-    resume: Annotated[bool, Option("--resume", help="Resume the search in --out.")] = False,
-    seed: Annotated[
-        int | None, Option(min=0, max=2**32 - 1, help="Random seed of the search and of training.", show_default="0")
-    ] = None,
+    config: Annotated[Path | None, option("TOML file of parameters for all trials.", "none")] = None,
+    resume: Annotated[bool, flag("--resume", "Resume the search in --out.")] = False,
+    seed: Annotated[int | None, option("Random seed of the search and of training.", "0", min=0, max=2**32 - 1)] = None,
 ) -> None:
     """Search for the parameters with the best likelihood of validation rows.
 

@@ -29,17 +29,15 @@ def compare(
     budget: float | None = None,
     seed: int = 0,
     titles: Mapping[str, str] | None = None,
-    begin: Callable[[str, float | None], None] | None = None,
-    done: Callable[[Result], None] | None = None,
+    begin: Callable[[str, float | None], None] = lambda name, allowed: None,
+    done: Callable[[Result], None] = lambda result: None,
     clock: Clock = time.perf_counter,
 ) -> list[Result]:
-    """Train and evaluate each system in turn. A failure is recorded in the system's result, and the others continue.
+    """The result of each system in turn. A failure is recorded in the system's result, and the others continue.
 
     Arguments:
         systems: unfitted systems by name.
-        train: training rows of zeros and ones.
-        valid: validation rows.
-        test: test rows, scored once.
+        train, valid, test: rows of zeros and ones; those of ``test`` are scored once.
         budget: seconds of training for all systems; None for no limit. Each system gets an equal share of the time that
             is left, so fast systems leave their time to slow ones. Scoring and sampling are not counted, nor is a
             scikit-learn estimator, which has no time limit.
@@ -48,9 +46,6 @@ def compare(
         begin: called with the name of a system and its time limit before training.
         done: called with each result.
         clock: returns the time in seconds.
-
-    Returns:
-        A result for each system, in the given order.
 
     Example:
         >>> from made.baselines import SYSTEMS
@@ -71,8 +66,7 @@ def compare(
     results, left, waiting = [], budget, sum(not isinstance(each, Scikit) for each in systems.values())
     for name, system in systems.items():
         allowed = None if left is None or isinstance(system, Scikit) else left / waiting
-        if begin is not None:
-            begin(name, allowed)
+        begin(name, allowed)
         result = Result(name, (titles or {}).get(name, name), allowed=allowed)
         start = clock()
         result = _evaluate(system, result, train, valid, test, seed, clock)
@@ -81,19 +75,12 @@ def compare(
             spent = clock() - start if math.isnan(result.seconds) else result.seconds
             left, waiting = left - min(spent, allowed), waiting - 1
         results.append(result)
-        if done is not None:
-            done(result)
+        done(result)
     return results
 
 
 def _evaluate(
-    system: Density,
-    result: Result,
-    train: BinaryRows,
-    valid: BinaryRows,
-    test: BinaryRows,
-    seed: int,
-    clock: Clock,
+    system: Density, result: Result, train: BinaryRows, valid: BinaryRows, test: BinaryRows, seed: int, clock: Clock
 ) -> Result:
     try:
         if isinstance(system, Scikit):
@@ -130,13 +117,12 @@ def _evaluate(
 def _samples_per_second(fitted: Density, columns: int, seed: int, clock: Clock) -> float:
     """Measured with 16 samples in a call, then 128 and 1024 unless a call takes two seconds."""
     fitted.sample(1, seed=seed)
-    count = 16
-    while True:
+    for count in (16, 128, 1024):
         start = clock()
         drawn = np.asarray(fitted.sample(count, seed=seed))
         seconds = clock() - start
         if drawn.shape != (count, columns) or not ((drawn == 0) | (drawn == 1)).all():
             raise ValueError(f"'sample' should return {count} rows of {columns} zeros and ones, not {drawn.shape}.")
-        if seconds >= 2 or count >= 1024:
-            return count / max(seconds, 1e-9)
-        count *= 8
+        if seconds >= 2:
+            break
+    return count / max(seconds, 1e-9)

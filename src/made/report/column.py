@@ -31,14 +31,12 @@ class ColumnComparison:
     """A column in rows and in samples.
 
     Attributes:
-        name, kind: those of the model.
         dates: whether its numbers are seconds since 1970.
         missing: the share of missing values in the rows.
         distinct: the number of distinct values in the rows.
         measure: the measure of ``distance``.
         distance: between rows and samples, from 0 to 1; None if no value is observed.
         chance: the 95 % quantile of the distance between two samples of the same distribution.
-        shares: the shares of the values.
         spike: the most frequent number of a numeric column, if its share is at least a tenth.
     """
 

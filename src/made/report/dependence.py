@@ -58,11 +58,9 @@ class Dependence:
     def sentence(self) -> str:
         """A conclusion in words; there has to be a pair."""
         far = self.farthest[0]
-        over = f" on average over {self.pairs:,} pairs, most for" if self.pairs > 1 else " for"
-        return (
-            f"The association between two columns is off by {self.difference:.3f}{over} {far.first} and {far.second}: "
-            f"{far.real:.2f} in the rows, {far.sampled:.2f} in samples."
-        )
+        over = f"on average over {self.pairs:,} pairs, most for" if self.pairs > 1 else "for"
+        pair = f"{far.first} and {far.second}: {far.real:.2f} in the rows, {far.sampled:.2f} in samples"
+        return f"The association between two columns is off by {self.difference:.3f} {over} {pair}."
 
 
 def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.intp], most: int = 8) -> Dependence:

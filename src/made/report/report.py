@@ -17,12 +17,9 @@ class Training:
     """How the model was trained.
 
     Attributes:
-        rows, valid_rows: number of training and validation rows.
         epochs: number, training NLL and validation NLL of each epoch.
         best_epoch, valid_nll: of the weights that were kept.
-        finished: whether training is complete.
         parameters: number of weights and biases.
-        masks: number of masks that an answer averages.
         settings: the parameters of the estimator.
     """
 
@@ -81,16 +78,7 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Report:
-    """A model compared with the rows of a table.
-
-    Attributes:
-        made: version of this package.
-        model, data: their names.
-        seed: of all random draws.
-        rows: number of rows used, out of ``rows_in_data``.
-        samples: number of samples.
-        notes: remarks about the rows.
-    """
+    """A model compared with rows, of which there are ``rows_in_data``; ``made`` is the version of this package."""
 
     made: str
     model: str
@@ -112,12 +100,8 @@ class Report:
 
     def sentences(self) -> list[str]:
         """The conclusions in words."""
-        return [
-            self.likelihood.sentence(),
-            self._columns(),
-            *([self.dependence.sentence()] if self.dependence.pairs else []),
-            self.training.sentence(),
-        ]
+        pairs = [self.dependence.sentence()] if self.dependence.pairs else []
+        return [self.likelihood.sentence(), self._columns(), *pairs, self.training.sentence()]
 
     def _columns(self) -> str:
         known = [each for each in self.columns if each.distance is not None]
@@ -128,7 +112,5 @@ class Report:
             return "In no column do samples differ from the rows by more than chance."
         far = max(differ, key=lambda each: each.distance or 0.0)
         count = f"{len(differ)} of {len(known)} columns" if len(known) > 1 else "the only column"
-        return (
-            f"In {count}, samples differ from the rows by more than chance, most in {far.name}: distance "
-            f"{far.distance:.3f}, threshold {far.chance:.3f}."
-        )
+        most = f"most in {far.name}: distance {far.distance:.3f}, threshold {far.chance:.3f}"
+        return f"In {count}, samples differ from the rows by more than chance, {most}."

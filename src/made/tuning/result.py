@@ -39,16 +39,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of a search.
-
-    Attributes:
-        folder: its folder.
-        trials: all trials, by number.
-        wanted: the requested number of trials.
-        space: the search space.
-        fixed: the parameters that were not searched.
-        seed: seed of the search and of every trial.
-    """
+    """The result of a search: its trials by number, of ``wanted``; ``fixed`` are the parameters that were not searched."""
 
     folder: Path
     trials: list[Trial]

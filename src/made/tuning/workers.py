@@ -39,16 +39,7 @@ NO_PRUNING = {"segments", "validation_masks", "whole_rows"}
 
 @dataclass(frozen=True)
 class Job:
-    """What any process needs to run a trial.
-
-    Attributes:
-        folder: the folder of the search.
-        train, valid: the rows.
-        space: the search space.
-        fixed: the parameters that are not searched.
-        seed: seed of the search and of every trial.
-        processes: the number of parallel processes.
-    """
+    """What any process needs to run a trial; ``seed`` is that of the search and of every trial."""
 
     folder: Path
     train: Any

@@ -6,11 +6,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from made.cli.demo.digits import demo_digits
 from made.cli.demo.penguins import demo_penguins
 from made.cli.errors import command, fail, usage
+from made.cli.options import option
 
 
 class Part(StrEnum):
@@ -25,8 +26,8 @@ def demo(
     part: Annotated[
         Part, Argument(help="penguins: a table is learned and queried; digits: Figure 3 of the paper, in small.")
     ] = Part.penguins,
-    out: Annotated[Path, Option(help="Folder for the model and all other files.")] = Path("demo"),
-    seed: Annotated[int, Option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
+    out: Annotated[Path, option("Folder for the model and all other files.")] = Path("demo"),
+    seed: Annotated[int, option("Random seed.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
     """Learn a table of penguins, fill its missing values, explain its oddest rows, answer questions, write a report.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from made.cli.errors import command
+from made.cli.options import option
 from made.cli.paper.shared import IMAGES, PICTURE, RESULTS, RUNS, SEED, picture_path, print_results, search_for
 from made.cli.parsing import whole_numbers
 from made.cli.printing import mode, note
@@ -16,10 +15,10 @@ from made.cli.printing import mode, note
 @command
 def masks(
     data: IMAGES = "binarized_mnist",
-    masks: Annotated[str, Option(help="Numbers of masks.")] = "1,2,4,8,16,32,64",
-    batches: Annotated[str, Option(help="Batch sizes.")] = "83,100,128",
-    units: Annotated[int, Option(min=1, help="Units of the hidden layer.")] = 500,
-    epochs: Annotated[int, Option(min=1, help="Maximum number of epochs of each point.")] = 1000,
+    masks: Annotated[str, option("Numbers of masks.")] = "1,2,4,8,16,32,64",
+    batches: Annotated[str, option("Batch sizes.")] = "83,100,128",
+    units: Annotated[int, option("Units of the hidden layer.", min=1)] = 500,
+    epochs: Annotated[int, option("Maximum number of epochs of each point.", min=1)] = 1000,
     out: PICTURE = None,
     results: RESULTS = Path("results"),
     runs: RUNS = Path("runs"),

@@ -6,9 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
 from made.cli.errors import command, usage
+from made.cli.options import flag, option
 from made.cli.paper.shared import PICTURE, RESULTS, SEED, picture_path, typed, writable
 from made.cli.parsing import whole_numbers
 from made.cli.printing import mode, note, print_json, say
@@ -17,31 +16,21 @@ if TYPE_CHECKING:
     from made.network.connectivity import Connectivity
 
 LARGEST_LAYER = 1000  # units of a layer that is drawn
+LIMITS = {"min": 1, "max": LARGEST_LAYER}
 
 
 @command
 def network(
-    ordering: Annotated[str | None, Option(help="Position of each column, from 1.", show_default="3,1,2")] = None,
-    hidden: Annotated[
-        str | None, Option(help="Degrees of the hidden units, layer by layer.", show_default="2,1,2,2;1,2,2,1")
-    ] = None,
+    ordering: Annotated[str | None, option("Position of each column, from 1.", "3,1,2")] = None,
+    hidden: Annotated[str | None, option("Degrees of the hidden units, layer by layer.", "2,1,2,2;1,2,2,1")] = None,
     columns: Annotated[
         int | None,
-        Option(
-            min=1,
-            max=LARGEST_LAYER,
-            help="Number of columns of a random connectivity, instead of --ordering and --hidden.",
-            show_default="none",
-        ),
+        option("Number of columns of a random connectivity, instead of --ordering and --hidden.", "none", **LIMITS),
     ] = None,
-    hidden_sizes: Annotated[
-        str | None, Option(help="Hidden layers of the random connectivity.", show_default="8,8")
-    ] = None,
-    mask: Annotated[
-        int | None, Option(min=0, help="Number of the random connectivity; --seed is its seed.", show_default="0")
-    ] = None,
-    direct: Annotated[bool, Option("--direct", help="Draw direct connections.")] = False,
-    names: Annotated[str | None, Option(help="Names of the columns, such as a,b,c.", show_default="x1,x2,...")] = None,
+    hidden_sizes: Annotated[str | None, option("Hidden layers of the random connectivity.", "8,8")] = None,
+    mask: Annotated[int | None, option("Number of the random connectivity; --seed is its seed.", "0", min=0)] = None,
+    direct: Annotated[bool, flag("--direct", "Draw direct connections.")] = False,
+    names: Annotated[str | None, option("Names of the columns, such as a,b,c.", "x1,x2,...")] = None,
     out: PICTURE = None,
     results: RESULTS = Path("results"),
     seed: SEED = 0,
@@ -55,16 +44,14 @@ def network(
     from made.paper.results_file import ResultsFile
 
     if columns is None:
-        for option, value in (("--hidden-sizes", hidden_sizes), ("--mask", mask)):
+        for name, value in (("--hidden-sizes", hidden_sizes), ("--mask", mask)):
             if value is not None:
-                raise usage(f"'{option}' is for a random connectivity: give its number of columns, too (--columns).")
+                raise usage(f"'{name}' is for a random connectivity: give its number of columns, too (--columns).")
         drawn = _connectivity(ordering, hidden)
     else:
-        for option, text in (("--ordering", ordering), ("--hidden", hidden)):
+        for name, text in (("--ordering", ordering), ("--hidden", hidden)):
             if text is not None:
-                raise usage(
-                    f"'{option}' and '--columns' exclude each other: with --columns, the connectivity is random."
-                )
+                raise usage(f"'{name}' and '--columns' exclude each other: with --columns, the connectivity is random.")
         sizes = whole_numbers("--hidden-sizes", "8,8" if hidden_sizes is None else hidden_sizes, least=1, empty=True)
         if max(sizes, default=0) > LARGEST_LAYER:
             raise usage(f"'--hidden-sizes' should be at most {LARGEST_LAYER} units each, not {hidden_sizes}.")
@@ -77,17 +64,16 @@ def network(
     except ValueError as error:
         raise usage(str(error).replace("'names'", "'--names'")) from None
     config = {"ordering": drawn.ordering.tolist(), "hidden": [degrees.tolist() for degrees in drawn.hidden]}
-    result = ResultsFile(results / "network.json").put(
-        {
-            "row": "figure network",
-            "masks": 1,
-            "config": config | {"direct": direct, "names": called},
-            "seed": None if columns is None else seed,
-            "seconds": round(time.perf_counter() - start, 3),
-            "command": typed(),
-            "picture": str(picture),
-        }
-    )
+    facts = {
+        "row": "figure network",
+        "masks": 1,
+        "config": config | {"direct": direct, "names": called},
+        "seed": None if columns is None else seed,
+        "seconds": round(time.perf_counter() - start, 3),
+        "command": typed(),
+        "picture": str(picture),
+    }
+    result = ResultsFile(results / "network.json").put(facts)
     if mode.json:
         print_json([result])
         return
@@ -111,8 +97,6 @@ def _connectivity(ordering: str | None, hidden: str | None) -> Connectivity:
         layers = hidden.split(";") if hidden.strip() else []
         degrees = [np.array(whole_numbers("--hidden", layer, least=0)) for layer in layers]
     if degrees and max(int(layer.max()) for layer in degrees) >= len(positions):
-        raise usage(
-            f"'--hidden' should have degrees from 0 to {len(positions) - 1}, below the number of columns, not be "
-            f"{'2,1,2,2;1,2,2,1' if hidden is None else hidden!r}."
-        )
+        allowed = f"degrees from 0 to {len(positions) - 1}, below the number of columns"
+        raise usage(f"'--hidden' should have {allowed}, not be {'2,1,2,2;1,2,2,1' if hidden is None else hidden!r}.")
     return Connectivity(positions, tuple(degrees))

@@ -6,9 +6,8 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from made.cli.errors import command, usage
+from made.cli.options import option
 from made.cli.paper.shared import IMAGES, PICTURE, RESULTS, RUNS, SEED, picture_path, typed, writable
 from made.cli.printing import mode, note, print_json, say
 
@@ -17,11 +16,9 @@ PER_ROW = 10  # samples in a row of the figure
 
 @command
 def samples(
-    model: Annotated[
-        Path | None, Option(help="Folder of a model.", show_default="the best of `made paper table mnist`")
-    ] = None,
+    model: Annotated[Path | None, option("Folder of a model.", "the best of `made paper table mnist`")] = None,
     data: IMAGES = "binarized_mnist",
-    masks: Annotated[int, Option(min=1, max=100, help=f"Number of masks, each for a row of {PER_ROW} samples.")] = 10,
+    masks: Annotated[int, option(f"Number of masks, each for a row of {PER_ROW} samples.", min=1, max=100)] = 10,
     out: PICTURE = None,
     results: RESULTS = Path("results"),
     runs: RUNS = Path("runs"),
@@ -35,7 +32,7 @@ def samples(
     from made.queries.sampling import sample
 
     writable(results, "--results")
-    picture, record = picture_path(out, results, "samples"), ResultsFile(results / "samples.json")
+    picture = picture_path(out, results, "samples")
     image = datasets.NAMES[data].image if data in datasets.NAMES else None
     if image is None:
         raise usage(f"'--data': {data} is not a dataset of images: choose one, such as binarized_mnist.")
@@ -54,32 +51,28 @@ def samples(
     differing = (drawn != neighbours).sum(axis=1)
     of_test = (rows.test != rows.train[figure_samples.nearest(rows.test, rows.train)]).sum(axis=1)
     figure_samples.plot(drawn, neighbours, image, picture, per_row=PER_ROW)
-    scores = fitted.config.scores
-    result = record.put(
-        {
-            "dataset": data,
-            "row": "figure samples",
-            "valid_nll": scores.get("valid_nll"),
-            "masks": fitted.config.parameters["masks"],
-            "config": {"name": folder.name, "model": str(folder)},
-            "seed": seed,
-            "epochs": len(fitted.history),
-            "seconds": round(time.perf_counter() - start, 3),
-            "command": typed(),
-            "picture": str(picture),
-            "samples": len(drawn),
-            "nearest": float(differing.mean()),
-            "nearest_of_test": float(of_test.mean()),
-            "copies": int((differing == 0).sum()),
-        }
-    )
+    facts = {
+        "dataset": data,
+        "row": "figure samples",
+        "valid_nll": fitted.config.scores.get("valid_nll"),
+        "masks": fitted.config.parameters["masks"],
+        "config": {"name": folder.name, "model": str(folder)},
+        "seed": seed,
+        "epochs": len(fitted.history),
+        "seconds": round(time.perf_counter() - start, 3),
+        "command": typed(),
+        "picture": str(picture),
+        "samples": len(drawn),
+        "nearest": float(differing.mean()),
+        "nearest_of_test": float(of_test.mean()),
+        "copies": int((differing == 0).sum()),
+    }
+    result = ResultsFile(results / "samples.json").put(facts)
     if mode.json:
         print_json([result])
         return
-    say(
-        f"{len(drawn)} samples of {folder} differ from the nearest training row in {result['nearest']:.1f} columns on "
-        f"average, test rows in {result['nearest_of_test']:.1f}. The picture is {picture}."
-    )
+    near = f"in {differing.mean():.1f} columns on average, test rows in {of_test.mean():.1f}"
+    say(f"{len(drawn)} samples of {folder} differ from the nearest training row {near}. The picture is {picture}.")
 
 
 def _best(results: Path, runs: Path, data: str) -> Path:
@@ -89,11 +82,10 @@ def _best(results: Path, runs: Path, data: str) -> Path:
     from made.paper.table_mnist import ROWS as KNOWN
 
     path = results / "mnist.json"
-    known = [each for each in ResultsFile(path).rows() if each.get("dataset") == data and each.get("row") in KNOWN]
-    known = [each for each in known if each.get("config") and each.get("valid_nll") is not None]
+    rows = [each for each in ResultsFile(path).rows() if each.get("dataset") == data and each.get("row") in KNOWN]
+    known = [each for each in rows if each.get("config") and each.get("valid_nll") is not None]
     if not known:
-        raise usage(
-            f"'--model': {path} names no model of {data}: make one (made paper table mnist), or name its folder."
-        )
+        remedy = "make one (made paper table mnist), or name its folder"
+        raise usage(f"'--model': {path} names no model of {data}: {remedy}.")
     best = min(known, key=lambda each: float(each["valid_nll"]))
     return run_folder(runs, data, best["config"]["name"], best["seed"])

@@ -7,9 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from made.cli.errors import command, fail
+from made.cli.options import flag, option
 from made.cli.paper.shared import RESULTS, SEED
 from made.cli.printing import mode, note, print_json
 
@@ -17,8 +16,8 @@ from made.cli.printing import mode, note, print_json
 @command
 def report(
     results: RESULTS = Path("results"),
-    out: Annotated[Path, Option(help="Markdown file of the page.")] = Path("docs/results.md"),
-    check: Annotated[bool, Option("--check", help="Write nothing; fail if the page is not up to date.")] = False,
+    out: Annotated[Path, option("Markdown file of the page.")] = Path("docs/results.md"),
+    check: Annotated[bool, flag("--check", "Write nothing; fail if the page is not up to date.")] = False,
     seed: SEED = 0,
 ) -> None:
     """Write docs/results.md: the paper's numbers beside ours, from the JSON files in --results."""
@@ -27,9 +26,8 @@ def report(
     from made.paper.results_page import results_page
 
     if not results.is_dir():
-        raise fail(
-            f"'--results': there is no folder {results}: run `made paper table` or `made paper figure` first.", 3
-        )
+        remedy = "run `made paper table` or `made paper figure` first"
+        raise fail(f"'--results': there is no folder {results}: {remedy}.", 3)
     text = results_page(results, Path(os.path.relpath(results, out.parent)).as_posix())
     try:
         same = out.is_file() and out.read_bytes() == text.encode()

@@ -11,9 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from made.cli.errors import fail, usage
+from made.cli.options import option
 from made.cli.printing import mode, note, print_json, print_table
 from made.cli.signals import signal_of
 from made.errors import Interrupted
@@ -29,16 +28,14 @@ class Budget(StrEnum):
     full = "full"
 
 
-DATASETS = Annotated[list[str] | None, Option("--data", help="Dataset; may be repeated.", show_default="all but rcv1")]
-IMAGES = Annotated[str, Option("--data", help="Dataset.")]
-ROWS = Annotated[list[str] | None, Option("--row", help="Row of the table; may be repeated.", show_default="all")]
-GRID = Annotated[Budget, Option(help="The paper's full grid, or a part that takes an evening on two cores.")]
-RESULTS = Annotated[Path, Option(help="Folder for results, as JSON.")]
-RUNS = Annotated[Path, Option(help="Folder for the models, from which training resumes.")]
-SEED = Annotated[int, Option(min=0, max=2**31, help="Random seed.")]
-PICTURE = Annotated[
-    Path | None, Option(help="File of the picture (.png, .svg, .pdf).", show_default="a .png in --results")
-]
+DATASETS = Annotated[list[str] | None, option("Dataset; may be repeated.", "all but rcv1", name="--data")]
+IMAGES = Annotated[str, option("Dataset.", name="--data")]
+ROWS = Annotated[list[str] | None, option("Row of the table; may be repeated.", "all", name="--row")]
+GRID = Annotated[Budget, option("The paper's full grid, or a part that takes an evening on two cores.")]
+RESULTS = Annotated[Path, option("Folder for results, as JSON.")]
+RUNS = Annotated[Path, option("Folder for the models, from which training resumes.")]
+SEED = Annotated[int, option("Random seed.", min=0, max=2**31)]
+PICTURE = Annotated[Path | None, option("File of the picture (.png, .svg, .pdf).", "a .png in --results")]
 
 
 def typed() -> str:

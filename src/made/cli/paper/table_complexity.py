@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
-
 from made.cli.errors import command
+from made.cli.options import flag
 from made.cli.paper.shared import RESULTS, SEED, typed, writable
 from made.cli.printing import mode, note, print_json, say
 
 
 @command
 def complexity(
-    quick: Annotated[bool, Option("--quick", help="Tiny networks, as a smoke test; the times mean nothing.")] = False,
+    quick: Annotated[bool, flag("--quick", "Tiny networks, as a smoke test; the times mean nothing.")] = False,
     results: RESULTS = Path("results"),
     seed: SEED = 0,
 ) -> None:

@@ -6,9 +6,8 @@ import math
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from made.cli.errors import command, usage
+from made.cli.options import option
 from made.cli.paper import shared
 from made.cli.paper.shared import GRID, RESULTS, ROWS, RUNS, SEED
 
@@ -19,15 +18,12 @@ def mnist(
     grid: GRID = shared.Budget.evening,
     width: Annotated[
         int | None,
-        Option(min=1, help="Units of a hidden layer.", show_default="1000 in an evening, 8000 in the full grid"),
+        option("Units of a hidden layer.", "1000 in an evening, 8000 in the full grid", min=1),
     ] = None,
-    epochs: Annotated[int | None, Option(min=1, help="Maximum number of epochs.", show_default="the grid's")] = None,
+    epochs: Annotated[int | None, option("Maximum number of epochs.", "the grid's", min=1)] = None,
     rate: Annotated[
         list[float] | None,
-        Option(
-            help="Learning rate to try; may be repeated.",
-            show_default="0.05 in an evening, the paper's four in the full grid",
-        ),
+        option("Learning rate to try; may be repeated.", "0.05 in an evening, the paper's four in the full grid"),
     ] = None,
     results: RESULTS = Path("results"),
     runs: RUNS = Path("runs"),
@@ -39,9 +35,8 @@ def mnist(
 
     rows = shared.chosen_rows(row, (*table_mnist.ROWS, *own_models.ROWS))
     if (width or epochs or rate) and not set(rows) - set(own_models.ROWS):
-        raise usage(
-            "'--width', '--epochs' and '--rate' are for the paper's rows: leave them out, or choose one of these rows."
-        )
+        remedy = "leave them out, or choose one of these rows"
+        raise usage(f"'--width', '--epochs' and '--rate' are for the paper's rows: {remedy}.")
     rates = tuple(dict.fromkeys(rate or ()))  # without duplicates
     if not all(0 < each < math.inf for each in rates):
         raise usage(f"'--rate' should be a number above 0, not {', '.join(map(str, rates))}.")
