@@ -46,8 +46,8 @@ def test_the_picture_is_written(tmp_path) -> None:
 
 @pytest.fixture
 def short(monkeypatch) -> None:
-    monkeypatch.setattr("made.cli.demo.digits.EPOCHS", 2)
-    monkeypatch.setattr("made.cli.demo.penguins.EPOCHS", 2)
+    monkeypatch.setattr("made.cli.demo.DIGITS_EPOCHS", 2)
+    monkeypatch.setattr("made.cli.demo.PENGUINS_EPOCHS", 2)
 
 
 @pytest.mark.usefixtures("short")

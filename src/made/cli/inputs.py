@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def load(folder: Path, masks: int | None = None, told: bool = False) -> Model:
-    """A model from its folder.
-
-    Arguments:
-        folder: the model's folder.
-        masks: how many masks a model of unlimited masks averages; default: the model's.
-        told: print no note if training is not finished, as the command itself tells it.
-    """
+    """A model, averaging so many ``masks`` if it has unlimited ones; with a note if it is unfinished, unless ``told``."""
     from made.model.manifest import Manifest
 
     try:

@@ -53,9 +53,13 @@ class RowFilter:
             answer: the query; an error that carries a row excludes that row.
             blank: if no row of a batch can be answered, ask for a row without observed values, for its types.
         """
+        import numpy as np
+
         for first, rows in stream_rows(data, self.model, self.ignore):
             rows, parts = self.answers(first, rows, answer)
-            yield first, rows, parts or ([_blank(rows, answer)] if blank else [])
+            if blank and not parts:
+                parts = [(np.arange(0), answer(_blank(rows)))]
+            yield first, rows, parts
 
     def answers(self, first: int, rows: Any, answer: Callable[[Any], Answer]) -> tuple[Any, Parts[Answer]]:
         """A batch as it was asked about, and the answers in parts; see :meth:`stream`."""
@@ -189,14 +193,14 @@ def _numbers(column: Any, field: Field, label: str, unusable: dict[int, str]) ->
     return numbers.cast(pa.int64()) if whole else numbers
 
 
-def _blank(rows: Any, answer: Callable[[Any], Answer]) -> tuple[NDArray[Any], Answer]:
-    """No row of a batch, with the answer to one row without observed values."""
+def _blank(rows: Any) -> Any:
+    """One row like those of a batch, without observed values."""
     import numpy as np
     import pyarrow as pa
 
     if not hasattr(rows, "column_names"):
-        return np.arange(0), answer(np.full((1, rows.shape[1]), np.nan))
-    return np.arange(0), answer(pa.table([pa.nulls(1, each) for each in rows.schema.types], names=rows.column_names))
+        return np.full((1, rows.shape[1]), np.nan)
+    return pa.table([pa.nulls(1, each) for each in rows.schema.types], names=rows.column_names)
 
 
 def _halves(
@@ -220,13 +224,7 @@ def _halves(
 
 
 def spread(parts: Parts[Any], rows: int, names: Sequence[str] | None) -> Any:
-    """Answers to some rows as a table of all rows, in which the others are empty.
-
-    Arguments:
-        parts: at least one, for the types of the columns.
-        rows: number of rows.
-        names: the columns of arrays.
-    """
+    """Answers to some of so many rows, at least one part of them, as a table of all rows; the others are empty."""
     import numpy as np
     import pyarrow as pa
 

@@ -59,16 +59,9 @@ def print_table(
     least_width: int = 0,
     **looks: Any,
 ) -> None:
-    """Print a table on standard output.
+    """Print a table, its columns of numbers aligned to the ``right``; if ``simple``, only with a line below the header.
 
-    Arguments:
-        title: above the table.
-        columns: their titles.
-        rows: the text of each cell, line by line.
-        right: the columns of numbers, which are aligned to the right.
-        simple: draw only a line below the header.
-        least_width: of what is not a terminal, such as a file, which has room for all of it.
-        looks: further options of :class:`rich.table.Table`.
+    What is not a terminal, such as a file, has a width of at least ``least_width``.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

@@ -39,7 +39,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of a search: its trials by number, of ``wanted``; ``fixed`` are the parameters that were not searched."""
+    """The result of a search: trials by number, of ``wanted``; ``fixed`` are the parameters that were not searched."""
 
     folder: Path
     trials: list[Trial]
