@@ -218,7 +218,7 @@ def test_ctrl_c_shows_what_is_done(registry, monkeypatch) -> None:
 def test_on_a_terminal_a_clock_runs_while_it_trains(monkeypatch, capsys) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     command = importlib.import_module("made.cli.compare")
-    with command._progress(2) as (begin, line):
+    with command._progress(2, []) as (begin, line):
         begin("coins", 61.0)
         line(named("coins", [-1, -2, -3, -4]))
         begin("guess", None)

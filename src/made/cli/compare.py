@@ -68,12 +68,7 @@ def compare(
     results: list[Result] = []
     stopped = 0
     try:
-        with _progress(len(systems)) as (begin, line):
-
-            def done(result: Result) -> None:
-                results.append(result)
-                line(result)
-
+        with _progress(len(systems), results) as (begin, done):
             parts = (rows["train"], rows["valid"], rows["test"])
             evaluate.compare(systems, *parts, budget=seconds, seed=seed, titles=titles, begin=begin, done=done)
     except KeyboardInterrupt as interrupted:
@@ -84,17 +79,14 @@ def compare(
 
             write_page(path, page(results, setting))
         if mode.json:
-            print_json(
-                _facts(results, setting) | {"finished": not stopped, "page": None if path is None else str(path)}
-            )
+            written = None if path is None else str(path)
+            print_json(_facts(results, setting) | {"finished": not stopped, "page": written})
         else:
             _show(results, setting)
             note(f"The page is {path}.")
     if stopped:
-        done_so_far = (
-            f": {len(results)} of {len(systems)} models were done." if results else " before any model was done."
-        )
-        raise Interrupted(f"stopped{done_so_far}", stopped)
+        count = f": {len(results)} of {len(systems)} models were" if results else " before any model was"
+        raise Interrupted(f"stopped{count} done.", stopped)
     if all(each.error for each in results):
         raise Diverged("none of the models has a number.")
 
@@ -242,8 +234,10 @@ def _own_parts(data: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _progress(count: int) -> Iterator[tuple[Callable[[str, float | None], None], Callable[[Result], None]]]:
-    """Print a line for each model on standard error, and a clock if that is a terminal."""
+def _progress(
+    count: int, results: list[Result]
+) -> Iterator[tuple[Callable[[str, float | None], None], Callable[[Result], None]]]:
+    """Keep each result, with a line about it on standard error, and a clock if that is a terminal."""
     from rich.markup import escape
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -258,6 +252,7 @@ def _progress(count: int) -> Iterator[tuple[Callable[[str, float | None], None],
             progress.reset(task, description=escape(visible(f"{name} ({begun} of {count})")), most=most)
 
         def done(result: Result) -> None:
+            results.append(result)
             nll = "" if result.error else f"NLL {result.shown(3)} ± {result.ci95:.3f}, {result.known}"
             write(f"{result.name}: {result.error or f'{nll}; trained for {result.seconds:.1f} s'}")
 

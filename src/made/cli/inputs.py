@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def load(folder: Path, masks: int | None = None, told: bool = False) -> Model:
-    """A model, averaging so many ``masks`` if it has unlimited ones; with a note if it is unfinished, unless ``told``."""
+    """A model from its folder; ``masks`` is how many a model of unlimited masks averages.
+
+    Unless that is ``told`` otherwise, a note says that its training is not finished.
+    """
     from made.model.manifest import Manifest
 
     try:

@@ -18,8 +18,7 @@ def report(
     data: DATA,
     out: Annotated[str | None, page_option("report")] = None,
     samples: Annotated[
-        int | None,
-        option("Number of samples to draw.", "as many as DATA, at most 10000", min=1, max=10**6),
+        int | None, option("Number of samples to draw.", "as many as DATA, at most 10000", min=1, max=10**6)
     ] = None,
     rows: Annotated[int, option("Number of rows of DATA to use; of more, a random subset.", min=1)] = 20_000,
     top: Annotated[int, option("How many of the least likely rows to show.", min=1)] = 10,

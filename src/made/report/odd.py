@@ -50,12 +50,7 @@ class OddRow:
 
 
 def oddest(
-    model: Model,
-    rows: pa.Table,
-    log_prob: Numbers,
-    numbers: NDArray[np.intp],
-    top: int,
-    random: np.random.Generator,
+    model: Model, rows: pa.Table, log_prob: Numbers, numbers: NDArray[np.intp], top: int, random: np.random.Generator
 ) -> tuple[OddRow, ...]:
     """The least likely rows, in order; ``numbers`` are the row numbers to report."""
     places = np.argsort(log_prob, kind="stable")[:top]

@@ -17,8 +17,7 @@ def mnist(
     row: ROWS = None,
     grid: GRID = shared.Budget.evening,
     width: Annotated[
-        int | None,
-        option("Units of a hidden layer.", "1000 in an evening, 8000 in the full grid", min=1),
+        int | None, option("Units of a hidden layer.", "1000 in an evening, 8000 in the full grid", min=1)
     ] = None,
     epochs: Annotated[int | None, option("Maximum number of epochs.", "the grid's", min=1)] = None,
     rate: Annotated[
