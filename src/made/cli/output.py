@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -40,7 +39,6 @@ class Output:
         self.safe_csv = safe_csv and (self.out == "-" or Path(self.out).suffix.lower() == ".csv")
         self.facts: dict[str, Any] = {}
         self.rows = 0
-        self._stack = ExitStack()
         self._writer: Writer | None = None
         self._columns = list(names or [])
         self._kept: list[list[Any]] = []
@@ -49,7 +47,7 @@ class Output:
         from made.io.write import Writer
 
         if self.out != "-" or not mode.json:
-            self._writer = self._stack.enter_context(Writer(self.out, names=self.names))
+            self._writer = Writer(self.out, names=self.names).__enter__()
         return self
 
     def write(self, rows: Any) -> None:
@@ -68,7 +66,8 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.__exit__(kind, error, trace)
+        if self._writer is not None:
+            self._writer.__exit__(kind, error, trace)
         if kind is not None or self.silent:
             return
         if self._writer is None:

@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,9 +24,11 @@ from made.hints import argument, hint
 from made.io.lock import hold
 from made.tables.table import Table
 from made.tuning.result import Trial, Tuned
-from made.tuning.space import check_fixed, check_space, default_space
+from made.tuning.space import Space, check_fixed, check_space, default_space
 from made.tuning.study import LOG, begin, last_tries, open_study, quiet, recover, stored_facts, trials_of
 from made.tuning.workers import Job, run_parallel, run_serial
+
+Values: TypeAlias = Mapping[str, Any]
 
 TRIALS = 50
 LOCK_SECONDS = 1.0  # to wait for another search in the same folder
@@ -37,8 +39,8 @@ def tune(
     valid: Any = None,
     *,
     folder: str | os.PathLike[str],
-    space: Mapping[str, Any] | None = None,
-    fixed: Mapping[str, Any] | None = None,
+    space: Values | None = None,
+    fixed: Values | None = None,
     trials: int | None = None,
     timeout: float | None = None,
     jobs: int = 1,
@@ -79,7 +81,8 @@ def tune(
     folder = Path(folder)
     with quiet():
         before = _check_folder(folder, resume)
-        job = _job(folder, train, valid, space, fixed, seed, before, jobs)
+        searched = _searched((train, valid), space, fixed, seed, before)
+        job = Job(folder.absolute(), train, valid, *searched, jobs)
         facts = _facts(job)
         _check_same(before or facts, facts, folder)
         with hold(folder, wait=LOCK_SECONDS):
@@ -127,26 +130,18 @@ def _check_folder(folder: Path, resume: bool) -> dict[str, Any] | None:
     return before
 
 
-def _job(
-    folder: Path,
-    train: Any,
-    valid: Any,
-    space: Mapping[str, Any] | None,
-    fixed: Mapping[str, Any] | None,
-    seed: int | None,
-    before: dict[str, Any] | None,
-    jobs: int,
-) -> Job:
-    """The validated job; what is None defaults to the stored facts."""
+def _searched(
+    rows: tuple[Any, Any], space: Values | None, fixed: Values | None, seed: int | None, before: Values | None
+) -> tuple[Space, dict[str, Any], int]:
+    """The space, the fixed parameters and the seed, validated; what is None defaults to the stored facts."""
     stored = before or {"space": None, "fixed": {}, "seed": 0}
-    own_seed = None if fixed is None else fixed.get("random_state")
-    seed = next(each for each in (seed, own_seed, stored["seed"]) if each is not None)
+    seed = next(each for each in (seed, (fixed or {}).get("random_state"), stored["seed"]) if each is not None)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
         raise QuestionError(f"'seed' should be a whole number from 0 to {2**32 - 1}, not {seed!r}.")
     kept = check_fixed(stored["fixed"] if fixed is None else fixed)
     if space is None:
-        space = stored["space"] or default_space(kept, missing=_has_missing(train, valid, kept))
-    return Job(folder.absolute(), train, valid, check_space(space, kept), kept, seed, jobs)
+        space = stored["space"] or default_space(kept, missing=_has_missing(*rows, kept))
+    return check_space(space, kept), kept, seed
 
 
 def _has_missing(train: Any, valid: Any, fixed: Mapping[str, Any]) -> bool:
