@@ -20,13 +20,13 @@ def fitted(tmp_path_factory):
 def test_the_kind_the_values_and_the_missing_share_of_every_column_are_printed(fitted) -> None:
     stdout = fitted[0].stdout
     assert re.search(r"species +categorical +3: Adelie, Chinstrap, Gentoo +\n", stdout)
-    assert re.search(r"body_mass_g +numeric +2,700 to 6,300, whole numbers +0\.6 %", stdout)
+    assert re.search(r"body_mass_g +numeric +2,700 to 6,300, multiples of 25 +0\.6 %", stdout)
     assert re.search(r"sex +categorical +2: female, male +3\.2 %", stdout)
 
 
 def test_info_names_the_kinds(fitted) -> None:
     stdout = run("info", fitted[1]).stdout
-    assert re.search(r"bill_depth_mm +numeric +real numbers", stdout)
+    assert re.search(r"bill_depth_mm +numeric +multiples of 0\.1 *\n", stdout)
     assert re.search(r"island +categorical +3: Biscoe, Dream, Torgersen", stdout)
 
 
