@@ -34,6 +34,7 @@ __all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random"
 # Streams of random numbers, each a function of the seed.
 DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES = 2, 3, 5, 6, 7, 8
 
+PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
 MOST_HIDDEN = 3  # entries of a nearly complete row
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, are spread evenly
 
@@ -147,8 +148,9 @@ class Objective:
     def _loss_of_parts(self, parts: Parts, update: int, generator: torch.Generator) -> Loss:
         nll = self._nll_of_parts(parts, generator)
         value = (nll * parts.weights).mean()
-        if self.pairs:
-            value = value + self.config.pairs * self.pairs.loss(update, generator)
+        if self.pairs and update % PAIRS_EVERY == 0:
+            loss = self.pairs.loss(update // PAIRS_EVERY, max(16, len(nll) // 4), generator)
+            value = value + self.config.pairs * PAIRS_EVERY * loss
         return Loss(value, (nll.detach() * parts.scale).sum() / parts.scale.count_nonzero())
 
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:

@@ -23,7 +23,6 @@ from made.queries.evidence import Evidence
 __all__ = ["CountedPairs"]
 
 MOST_VALUES = 4096  # of all columns together
-MOST_CONTEXTS = 128  # in an update
 COUNTED = 4096  # rows at a time
 PRIOR = 1.0  # rows, distributed like the column itself, that are added to each count
 
@@ -72,6 +71,7 @@ class CountedPairs:
         given[row, places[own[which]]] = True
         contexts[row, places[own[which]]] = code[which]
         self.given, self.inputs = given, columns.encode(contexts) * columns.per_unit(given)
+        self.order = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0)).to(values.device)
         self._place_units(widths, values.device)
 
     def _place_units(self, widths: list[int], device: torch.device) -> None:
@@ -99,10 +99,11 @@ class CountedPairs:
         """The number of contexts; 0 if there are not two columns with a list of values, or too many values."""
         return len(self.given) if self.listed else 0
 
-    def loss(self, update: int, generator: torch.Generator | None = None) -> Tensor:
-        """The loss of an update: of all contexts, or of :data:`MOST_CONTEXTS` of them in turn."""
-        number = min(len(self), MOST_CONTEXTS)
-        which = torch.arange(update * number, (update + 1) * number, device=self.given.device) % len(self)
+    def loss(self, turn: int, most: int, generator: torch.Generator | None = None) -> Tensor:
+        """The loss of all contexts, or of ``most`` of them, other ones in each turn, as an estimate of it."""
+        number = min(len(self), most)
+        turns = torch.arange(turn * number, (turn + 1) * number, device=self.given.device) % len(self)
+        which = self.order[turns]
         network, given = self.network, self.given[which]
         units = dense_outputs(network, self.inputs[which], given, dropout=network.training, generator=generator)
         weights, answers = self.weights[:, which], self.answers[:, which]
