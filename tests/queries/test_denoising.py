@@ -252,11 +252,11 @@ def test_gibbs_sampling_has_standard_errors_of_numbers_only(expected) -> None:
 def test_mixed_tables_are_cleaned_better_than_left(mixed) -> None:
     model, table = mixed
     random = np.random.default_rng(1)
-    truth = table.head(150)
+    truth = table.head(900)
     noisy = truth.copy()
     wrong = random.random(truth.shape) < 0.1
     for d, name in enumerate(truth.columns):
-        values = random.permutation(table[name].to_numpy())[:150]
+        values = random.permutation(table[name].to_numpy())[:900]
         if d in (0, 3):
             values = np.where(truth[name] == table[name][0], table[name].unique()[1], table[name][0])
         noisy[name] = truth[name].where(~wrong[:, d], values)

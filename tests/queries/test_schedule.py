@@ -20,7 +20,7 @@ from made.queries.likelihood import log_conditionals
 from made.queries.sampling import complete
 from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig
-from made.training.objective import give_at_random
+from made.training.objective import Objective, give_at_random
 from made.training.trainer import train
 from oracle import Dense, networks, randomize, worlds
 
@@ -130,8 +130,10 @@ def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
             degrees = tuple(np.full(8, position - 1) for _ in range(2))
             column = order.index(position)
             exact -= Dense(network, Connectivity(np.array(order), degrees)).log_factors(row)[0, column].item() / 6
-    evidence, weight = give_at_random(Evidence(row.expand(20000, -1)), torch.Generator().manual_seed(0))
-    losses = -weight * log_conditionals(network, evidence, network.connectivities.blind()).sum(dim=1)
+    evidence, _ = give_at_random(Evidence(row.expand(20000, -1)), torch.Generator().manual_seed(0))
+    losses = (
+        -3 / evidence.asked.sum(dim=1) * log_conditionals(network, evidence, network.connectivities.blind()).sum(dim=1)
+    )
     error = losses.std().item() / 20000**0.5
     assert losses.mean().item() == pytest.approx(exact, abs=4 * error)
 
@@ -139,12 +141,15 @@ def test_what_is_learned_is_the_mean_over_all_orderings() -> None:
 def test_rows_with_missing_are_weighed_by_what_they_have() -> None:
     rows = torch.zeros(1000, 4)
     observed = torch.tensor([True, True, False, True]).expand(1000, -1)
-    evidence, weight = give_at_random(Evidence(rows, observed), torch.Generator().manual_seed(0))
-    assert evidence.given is not None
+    network = Network(4, Connectivities(4, (8,), masks=None))
+    objective = Objective(network, TrainingConfig(segments=4), Evidence(rows, observed))
+    parts = objective.questions(Evidence(rows, observed), 0).parts
+    evidence = parts.rows
     assert not (evidence.given & ~observed).any()
     asked = (observed & ~evidence.given).sum(dim=1)
     assert set(asked.tolist()) == {1, 2, 3}
-    assert torch.equal(weight, 3 / asked)
+    assert torch.equal(parts.scale, 3 / asked)
+    assert torch.equal(parts.weights, 3 / asked)
 
 
 def _for_whole_rows(columns: int, *sizes: int, masks: int = 3, **others) -> Network:
