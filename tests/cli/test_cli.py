@@ -188,15 +188,26 @@ def test_missing_values_are_filled(home, tmp_path) -> None:
     assert "needs" in run("impute", home / "model", home / "animals.csv", "--draws", 2, code=2).stderr
 
 
+def test_a_condition_is_counted_beside_its_probability(home) -> None:
+    animals = pyarrow.csv.read_csv(home / "animals.csv").to_pandas()
+    name = animals.columns[0]
+    value = animals[name].dropna().iloc[0]
+    question = f"`{name}` = {value!r}"
+    (answer,) = run_json("ask", home / "model", question, "--data", home / "animals.csv")["answers"]
+    assert answer["rows"] == animals[name].notna().sum()
+    assert answer["frequency"] == (animals[name] == value).sum() / answer["rows"]
+    assert "in the rows:" in run("ask", home / "model", question, "--data", home / "animals.csv").stdout
+
+
 def test_the_oddest_rows_are_explained(home, tmp_path) -> None:
     facts = run_json("explain", home / "model", home / "animals.csv", "--top", 5)["rows"]
     assert len(facts) == 5
     scores = run_json("score", home / "model", home / "animals.csv")["log_prob"]
     assert [fact["row"] for fact in facts] == np.argsort(scores, kind="stable")[:5].tolist()
     for fact in facts:
-        values = list(fact["surprise"].values())
-        assert values == sorted(values, reverse=True)
-        assert sum(values) >= fact["nll"] - 1e-4
+        above = [value - fact["usual"][name] for name, value in fact["surprise"].items()]
+        assert above == sorted(above, reverse=True)
+        assert sum(fact["surprise"].values()) >= fact["nll"] - 1e-4
     run("explain", home / "model", home / "animals.csv", "--out", tmp_path / "all.csv")
     assert pyarrow.csv.read_csv(tmp_path / "all.csv").shape == (120, 3)
     assert "least likely" in run("explain", home / "model", home / "animals.csv").stdout

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument
 
 from made.cli.errors import command, usage
-from made.cli.inputs import load
+from made.cli.inputs import load, stream_rows
 from made.cli.options import MODEL, SEED, option
 from made.cli.printing import mode, print_json, say
 from made.display import visible
 from made.errors import DataError
+
+if TYPE_CHECKING:
+    from made.model.model import Model
 
 MOST_BYTES = 16 << 20  # of standard input
 
@@ -29,6 +32,9 @@ def ask(
             show_default="one on each line of standard input",
         ),
     ] = None,
+    data: Annotated[
+        str | None, option("Rows in which to count how often the condition holds, like DATA.", "none")
+    ] = None,
     samples: Annotated[int | None, option("Number of sample paths of an estimate.", "4096", min=2, max=10**6)] = None,
     seed: SEED = None,
 ) -> None:
@@ -36,7 +42,8 @@ def ask(
 
     Conditions compare columns with values (=, !=, <, <=, >, >=, in {a, b}, between a and b, 20 < age <= 30) and are
     joined by and, or, not and parentheses. Quote names and texts with spaces. The answer is a probability under
-    the fitted model: a sum over states or an integral, or an estimate by sampling with its 95 % interval.
+    the fitted model: a sum over states or an integral, or an estimate by sampling with its 95 % interval. With --data,
+    the frequency in these rows is printed beside it.
     """
     texts = questions or _lines()
     if not texts:
@@ -48,14 +55,32 @@ def ask(
     model = load(folder)
     for text in texts:  # report what cannot be parsed before computing anything
         parse(text, model.schema.fields)
+    counts = None if data is None else _counts(model, texts, data)
     answers = []
-    for text in texts:
+    for index, text in enumerate(texts):
         answer = model.probability(text, samples=samples or SAMPLES, random_state=seed)
         answers.append({**asdict(answer), "interval": list(answer.interval)})
+        beside = ""
+        if counts is not None:
+            rows, among = counts[index]
+            answers[-1] |= {"frequency": rows / among if among else None, "rows": among}
+            beside = f"; in the rows: {rows / among:.4g} ({rows:,} of {among:,})" if among else "; in the rows: none"
         if not mode.json:
-            say(visible(str(answer)))
+            say(visible(str(answer) + beside))
     if mode.json:
         print_json({"answers": answers})
+
+
+def _counts(model: Model, texts: list[str], data: str) -> list[tuple[int, int]]:
+    """For each question, in how many rows the condition holds, and among how many."""
+    import numpy as np
+
+    total = np.zeros((len(texts), 2), dtype=np.int64)
+    for _, rows in stream_rows(data, model):
+        for index, text in enumerate(texts):
+            found = model.satisfied(text, rows)
+            total[index] += [int(np.nansum(found)), int((~np.isnan(found)).sum())]
+    return [(int(rows), int(among)) for rows, among in total]
 
 
 def _lines() -> list[str]:

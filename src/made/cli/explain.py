@@ -13,6 +13,9 @@ from made.cli.output import Output
 from made.cli.printing import mode, print_json, print_table
 from made.errors import UnseenWarning
 
+REFERENCE = 500  # rows that are drawn from the model
+MOST_ENTRIES = 4
+
 
 @command
 def explain(
@@ -27,8 +30,9 @@ def explain(
 ) -> None:
     """Find the least likely rows, and the entries that make them so.
 
-    The surprise of an entry is -log p(x_d | x_<d) in nats, the mean over masks. With --out, the surprise of every entry
-    of every row is written instead.
+    The surprise of an entry is -log p(x_d | x_<d) in nats, the mean over masks. Entries are ranked by their surprise
+    above what is usual in the column, the median over rows drawn from the model. With --out, the surprise of every
+    entry of every row is written instead.
     """
     import numpy as np
 
@@ -51,24 +55,29 @@ def explain(
                 oddest.append((first + row, -float(log_p[index]), one))
             oddest = sorted(oddest, key=lambda each: (-each[1], each[0]))[:top]
         count += len(rows)
+    drawn = np.asarray(model.surprise(model.sample(REFERENCE, random_state=0)), dtype=np.float64)
+    usual = np.nan_to_num(np.nanmedian(np.where(np.isnan(drawn).all(axis=0), 0.0, drawn), axis=0))
     found: list[dict[str, Any]] = []
     for row, nll, one in oddest:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenWarning)  # counted when the rows were scored
             surprise = np.asarray(model.surprise(one), dtype=np.float64)[0]
-        ranked = [int(d) for d in np.argsort(-np.nan_to_num(surprise, nan=-np.inf), kind="stable")]
+        ranked = [int(d) for d in np.argsort(-np.nan_to_num(surprise - usual, nan=-np.inf), kind="stable")]
         ranked = [d for d in ranked if not np.isnan(surprise[d])]
         framed = hasattr(one, "column_names")
         values = {names[d]: one[names[d]][0].as_py() if framed else one[0, d].item() for d in ranked}
         surprises = {names[d]: float(surprise[d]) for d in ranked}
-        found.append({"row": row, "nll": nll, "surprise": surprises, "values": values})
+        as_usual = {names[d]: float(usual[d]) for d in ranked}
+        found.append({"row": row, "nll": nll, "surprise": surprises, "usual": as_usual, "values": values})
     if mode.json:
         print_json({"rows": found} | row_filter.facts())
         return
     row_filter.note()
     lines = []
     for each in found:
-        entries = [f"{name}={each['values'][name]} ({value:.1f})" for name, value in list(each["surprise"].items())[:4]]
+        excess = {name: value - each["usual"][name] for name, value in list(each["surprise"].items())[:MOST_ENTRIES]}
+        entries = [f"{name}={each['values'][name]} (+{value:.1f})" for name, value in excess.items() if value >= 0.05]
         lines.append([str(each["row"]), f"{each['nll']:.2f}", ", ".join(entries)])
-    title = f"The {len(found)} least likely of {count - row_filter.skipped} rows (row 0 is the first); surprise in nats"
+    rows_seen = count - row_filter.skipped
+    title = f"The {len(found)} least likely of {rows_seen} rows (row 0 is the first); nats above the usual surprise"
     print_table(title, ["row", "NLL", "surprising entries"], lines, right=["row", "NLL"])

@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.ask.exact import SAMPLES, Probability, probability
+from made.ask.frequency import satisfied
 from made.errors import DataError, QuestionError, UnseenWarning
 from made.hints import argument
 from made.model.card import card
@@ -321,6 +322,10 @@ class Model:
         return probability(
             self.ensemble, self.schema.fields, condition, samples=samples, generator=self.generator(random_state)
         )
+
+    def satisfied(self, condition: str, X: Any) -> NDArray[np.float64]:
+        """Which rows satisfy a condition: 1 or 0; NaN where what is given does not hold, or a value is missing."""
+        return satisfied(condition, self.schema.fields, self.codes(self.table(X)))
 
     def surprise(self, X: Any) -> Any:
         """See :meth:`made.MADE.surprise`."""
