@@ -9,6 +9,7 @@ units keep their own order, because gathering is faster the closer together the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,8 @@ from torch import Tensor
 
 from made.network.buffers import Buffers
 from made.network.connectivity import Integers
-from made.network.staircase import exact_degrees
+from made.network.staircase import exact_degrees, multiply, parts
+from made.network.threads import share
 
 __all__ = ["Grouped", "gathered_product"]
 
@@ -61,7 +63,12 @@ class Grouped:
 
 def _select(units: Tensor, order: Tensor, buffers: Buffers) -> Tensor:
     selected = buffers.units(len(order), units.shape[1], units)
-    torch.index_select(units.t(), 1, order, out=selected.t())
+    whole, found = units.t(), selected.t()
+
+    def select(rows: slice) -> None:
+        torch.index_select(whole[rows], 1, order, out=found[rows])
+
+    share([partial(select, slice(first, first + 32)) for first in range(0, len(whole), 32)])
     return selected
 
 
@@ -88,22 +95,23 @@ class _GatheredProduct(torch.autograd.Function):
     ) -> Tensor:
         x = before.sort(x, buffers)
         y = buffers.units(len(after), x.shape[1], x)
-        strip = _Strip(after, len(before), weight, buffers)
-        matrices, masks = [], []
-        memory = _memory(before, after, weight, buffers)
+        memory, groups = _memory(before, after, weight, buffers), []
         for group, full, prefix in _groups(before, after):
             matrix, memory = _take(memory, group.stop - group.start, prefix)
-            torch.index_select(weight, 0, after.order[group], out=strip.rows(group))
-            torch.index_select(strip.rows(group), 1, before.order[:prefix], out=matrix)
-            mask = weight.new_empty(group.stop - group.start, prefix - full)
+            groups.append((group, full, prefix, matrix, weight.new_empty(len(matrix), prefix - full)))
+
+        def multiply_group(group: slice, full: int, prefix: int, matrix: Tensor, mask: Tensor) -> None:
+            strip = _strip(weight, buffers)
+            for rows, units in _strips(after.order[group], strip):
+                torch.index_select(weight, 0, units, out=strip[: len(units)])
+                torch.index_select(strip[: len(units)], 1, before.order[:prefix], out=matrix[rows])
             torch.ge(after.degrees[group, None], before.degrees[full:prefix], out=mask)
             matrix[:, full:].mul_(mask)
             torch.mm(matrix, x[:prefix], out=y[group])
-            matrices.append(matrix)
-            masks.append(mask)
+
+        share([partial(multiply_group, *each) for each in reversed(groups)])
         ctx.save_for_backward(weight, x)
-        ctx.matrices, ctx.masks, ctx.layers, ctx.buffers = matrices, masks, (before, after), buffers
-        ctx.constant = add.shape[1] == 1
+        ctx.groups, ctx.layers, ctx.buffers, ctx.constant = groups, (before, after), buffers, add.shape[1] == 1
         return after.restore(y, buffers).add_(add)
 
     @staticmethod
@@ -115,19 +123,26 @@ class _GatheredProduct(torch.autograd.Function):
         dy = after.sort(dy, buffers)
         if ctx.needs_input_grad[0]:
             dweight = buffers.empty(*weight.shape, like=weight)
-            strip, memory = _Strip(after, len(before), weight, buffers), _Strip(after, len(before) + 1, weight, buffers)
-            for (group, full, prefix), mask in zip(_groups(before, after), ctx.masks, strict=True):
+            tallest = max(group.stop - group.start for group, *_ in ctx.groups)
+
+            def differentiate(group: slice, full: int, prefix: int, _: Tensor, mask: Tensor) -> None:
                 # Its last column is zero, and stands for all units that the group does not see.
-                matrix = memory.rows(group, prefix + 1)
+                width = -(-(prefix + 1) // 16) * 16  # products are faster if rows begin where lines of the cache do
+                memory = buffers.empty(-(-tallest // 64) * 64 * (len(before) + 16), like=weight)
+                matrix = _take(memory, group.stop - group.start, width)[0]
                 matrix[:, prefix].zero_()
                 torch.mm(dy[group], x[:prefix].t(), out=matrix[:, :prefix])
                 matrix[:, full:prefix].mul_(mask)
-                columns = before.inverse.clamp(max=prefix)
-                dweight[after.order[group]] = torch.index_select(matrix, 1, columns, out=strip.rows(group))
+                columns, strip = before.inverse.clamp(max=prefix), _strip(weight, buffers)
+                for rows, units in _strips(after.order[group], strip):
+                    torch.index_select(matrix[rows], 1, columns, out=strip[: len(units)])
+                    dweight.index_copy_(0, units, strip[: len(units)])
+
+            share([partial(differentiate, *each) for each in reversed(ctx.groups)])
         if ctx.needs_input_grad[1]:
-            dx = buffers.units(*x.shape, x).zero_()
-            for (group, _, prefix), matrix in zip(_groups(before, after), ctx.matrices, strict=True):
-                dx[:prefix].addmm_(matrix.t(), dy[group])
+            dx = buffers.units(*x.shape, x)
+            pieces = [(slice(0, prefix), group, matrix.t()) for group, _, prefix, matrix, _ in ctx.groups]
+            multiply(pieces, dy, None, parts([*before.bounds[:-1], len(before)]), dx)
             dx = before.restore(dx, buffers)
         return dweight, dx, dadd, None, None, None
 
@@ -152,13 +167,14 @@ def _take(memory: Tensor, rows: int, columns: int) -> tuple[Tensor, Tensor]:
     return memory[: rows * columns].view(rows, columns), memory[rows * columns :]
 
 
-class _Strip:
-    """Memory for one group at a time."""
+def _strip(weight: Tensor, buffers: Buffers) -> Tensor:
+    """Memory for a few rows of a matrix, as many as fit into the cache of a core."""
+    return buffers.empty(max(1, 2**17 // weight.shape[1]), weight.shape[1], like=weight)
 
-    def __init__(self, after: Grouped, columns: int, like: Tensor, buffers: Buffers) -> None:
-        tallest = max(last - first for first, last in pairwise(after.bounds))
-        step = max(1, len(after) // (2 * len(after.bounds)))  # again, the same size for nearly every mask
-        self._memory, self._columns = buffers.empty(-(-tallest // step) * step * columns, like=like), columns
 
-    def rows(self, group: slice, columns: int | None = None) -> Tensor:
-        return _take(self._memory, group.stop - group.start, self._columns if columns is None else columns)[0]
+def _strips(units: Tensor, strip: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Units in as many at a time as a strip has rows."""
+    first = 0
+    for some in units.split(len(strip)):
+        yield slice(first, first + len(some)), some
+        first += len(some)

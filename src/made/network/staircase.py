@@ -20,8 +20,8 @@ connectivity it is packed by gathering.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -31,8 +31,19 @@ from torch import Tensor
 
 from made.network.buffers import Buffers
 from made.network.connectivity import Integers
+from made.network.threads import share
 
-__all__ = ["Sorted", "Staircase", "compared_product", "cut_degrees", "exact_degrees", "staircase_product"]
+__all__ = [
+    "Block",
+    "Sorted",
+    "Staircase",
+    "compared_product",
+    "cut_degrees",
+    "exact_degrees",
+    "multiply",
+    "parts",
+    "staircase_product",
+]
 
 
 def cut_degrees(columns: int, widest: int) -> Integers:
@@ -124,6 +135,12 @@ class Staircase:
         self._shapes = [(rows.stop - rows.start, columns.stop - columns.start) for rows, columns, _ in self.blocks]
         self._sizes = [rows * columns for rows, columns in self._shapes]
         self.size = sum(self._sizes)
+        # Units in parts that products compute independently, the largest first; nothing sees inputs of degree D.
+        hidden = slice(before.bounds[-1], len(before))
+        if self.by_columns:
+            self.after_parts, self.before_parts = parts(after.bounds)[::-1], [*(b.before for b in self.blocks), hidden]
+        else:
+            self.after_parts, self.before_parts = [b.after for b in self.blocks[::-1]], [*parts(before.bounds), hidden]
 
     def matrices(self, packed: Tensor) -> list[tuple[Block, Tensor]]:
         """Each block with its weights, a view of the packed form."""
@@ -189,10 +206,9 @@ def staircase_product(packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase,
 class _StaircaseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, packed: Tensor, x: Tensor, add: Tensor, stairs: Staircase, buffers: Buffers) -> Tensor:
-        y = buffers.units(len(stairs.after), x.shape[1], x).copy_(add)
+        y = buffers.units(len(stairs.after), x.shape[1], x)
         matrices = stairs.matrices(packed)
-        for (after, before, _), matrix in matrices:
-            y[after].addmm_(matrix, x[before])
+        multiply([(block.after, block.before, matrix) for block, matrix in matrices], x, add, stairs.after_parts, y)
         ctx.save_for_backward(packed, x)  # the weights too, so that torch notices a change before backward
         ctx.matrices, ctx.stairs, ctx.buffers, ctx.constant = matrices, stairs, buffers, add.shape[1] == 1
         return y
@@ -201,18 +217,52 @@ class _StaircaseProduct(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         packed, x = ctx.saved_tensors
-        dpacked = dx = None
+        stairs, dpacked, dx = ctx.stairs, None, None
         if ctx.needs_input_grad[0]:
-            dpacked = ctx.buffers.empty(ctx.stairs.size, like=packed)
-            matrices = ctx.stairs.matrices(dpacked)
-            for (after, before, _), matrix in matrices:
-                torch.mm(dy[after], x[before].t(), out=matrix)
-            ctx.stairs.mask_corners_(matrices)
+            dpacked = ctx.buffers.empty(stairs.size, like=packed)
+
+            def differentiate(block: Block, matrix: Tensor, mask: Tensor) -> None:
+                torch.mm(dy[block.after], x[block.before].t(), out=matrix)
+                matrix[block.corner].mul_(mask)
+
+            matrices = zip(stairs.matrices(dpacked), stairs.corner_masks, strict=True)
+            tasks = [partial(differentiate, block, matrix, mask) for (block, matrix), mask in matrices]
+            share(tasks if stairs.by_columns else tasks[::-1])
         if ctx.needs_input_grad[1]:
-            dx = ctx.buffers.units(*x.shape, x).zero_()
-            for (after, before, _), matrix in ctx.matrices:
-                dx[before].addmm_(matrix.t(), dy[after])
+            dx = ctx.buffers.units(*x.shape, x)
+            pieces = [(block.before, block.after, matrix.t()) for block, matrix in ctx.matrices]
+            multiply(pieces, dy, None, stairs.before_parts, dx)
         return dpacked, dx, _gradient_of_add(ctx, dy), None, None
+
+
+def parts(bounds: Sequence[int], most: int = 4) -> list[slice]:
+    """A few parts of units in groups, each of as many groups."""
+    step = -(-(len(bounds) - 1) // most)
+    ends = [*bounds[:-1:step], bounds[-1]]
+    return [slice(first, last) for first, last in pairwise(ends)]
+
+
+def multiply(
+    pieces: Sequence[tuple[slice, slice, Tensor]], x: Tensor, add: Tensor | None, of_y: Sequence[slice], y: Tensor
+) -> None:
+    """Write a + W x to y, for a matrix W in pieces: the units of y, the units of x, and the weights of each.
+
+    Arguments:
+        pieces: the matrix.
+        x: units, (units, rows).
+        add: a, (units, rows) or (units, 1); ``None`` for zero.
+        of_y: parts of y, which are computed independently.
+        y: the result, (units, rows).
+    """
+
+    def write(part: slice) -> None:
+        _ = y[part].zero_() if add is None else y[part].copy_(add[part])
+        for after, before, weights in pieces:
+            first, last = max(after.start, part.start), min(after.stop, part.stop)
+            if first < last:
+                y[first:last].addmm_(weights[first - after.start : last - after.start], x[before])
+
+    share([partial(write, part) for part in of_y])
 
 
 def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Tensor:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from queue import SimpleQueue
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-__all__ = ["SMALL", "Threads", "single_thread"]
+__all__ = ["SMALL", "Threads", "share", "single_thread"]
 
 SMALL = 10**7  # multiply-adds of a pass, up to which a second thread costs more than it saves
 RARELY = 20  # the slower number of threads is tried again after this many times its time
@@ -29,11 +33,73 @@ def single_thread(condition: bool = True) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class Threads:
-    """The number of threads of work that is done again and again: one, or all, whichever was faster lately.
+Task: TypeAlias = Callable[[], object]
 
-    A second core makes a pass faster, but not if another process keeps it busy: threads then wait for each other,
-    often ten times as long as one of them would need for all the work. Only the clock tells.
+
+class _Helpers:
+    """Threads that do tasks beside the main one. A helper whose core is busy takes fewer, or comes too late for any."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Iterator[Task], SimpleQueue[Exception | None], bool]] = SimpleQueue()
+        self._count = 0
+
+    def do(self, tasks: Sequence[Task], helpers: int) -> None:
+        while self._count < helpers:
+            threading.Thread(target=self._help, daemon=True, name="made").start()
+            self._count += 1
+        left, done, own = iter(tasks), SimpleQueue[Exception | None](), 0
+        for _ in range(helpers):
+            self._calls.put((left, done, torch.is_inference_mode_enabled()))
+        for task in left:
+            task()
+            own += 1
+        for _ in range(len(tasks) - own):
+            if (error := done.get()) is not None:
+                raise error
+
+    def _help(self) -> None:
+        torch.set_num_threads(1)
+        while True:
+            tasks, done, inference = self._calls.get()
+            with torch.inference_mode(inference), torch.no_grad():
+                for task in tasks:
+                    try:
+                        task()
+                        done.put(None)
+                    except Exception as error:
+                        done.put(error)
+            del tasks, done
+
+
+@cache
+def _helpers(process: int) -> _Helpers:
+    return _Helpers()  # threads do not survive a fork
+
+
+_sharing = 1  # the number of threads among which work is shared
+
+
+def share(tasks: Sequence[Task]) -> None:
+    """Do independent tasks without gradients, on several threads where :class:`Threads` says so.
+
+    torch divides a single operation among its threads, which wait for each other after each one: small products gain
+    little, and gathering nothing. Tasks of several operations each need to wait only once, and bits do not depend on
+    who does them.
+    """
+    helpers = min(_sharing, len(tasks)) - 1
+    if helpers > 0:
+        _helpers(os.getpid()).do(tasks, helpers)
+        return
+    for task in tasks:
+        task()
+
+
+class Threads:
+    """How work that is done again and again uses several cores, whichever way was faster lately.
+
+    Either torch uses all threads in each operation, or only one, and :func:`share` uses the others. A second core makes
+    a pass faster, but not if another process keeps it busy: threads of torch then wait for each other, often ten times
+    as long as one of them would need for all the work. Only the clock tells.
 
     Results must not depend on the clock, so there is a choice only if :meth:`check` has found the same bits with one
     thread and with all. They differ, for example, in products with only a few rows.
@@ -64,11 +130,22 @@ class Threads:
         results = []
         for number in (1, torch.get_num_threads()):
             begin = time.perf_counter()
-            with single_thread(number == 1):
+            with self._taking(number):
                 results.append([each.clone() for each in work()])
             self._seconds[number] = (time.perf_counter() - begin) / rows
         self._least_rows = rows if all(map(torch.equal, *results)) else math.inf
         return results[1]
+
+    @contextmanager
+    def _taking(self, number: int) -> Iterator[None]:
+        global _sharing
+        before, most = _sharing, torch.get_num_threads()
+        with single_thread(number == 1):
+            _sharing = most if number == 1 else 1
+            try:
+                yield
+            finally:
+                _sharing = before
 
     @contextmanager
     def preferred(self) -> Iterator[None]:
@@ -89,7 +166,7 @@ class Threads:
         if self._since > RARELY * self._seconds[other] * rows:
             number, self._since = other, 0.0
         begin = time.perf_counter()
-        with single_thread(number == 1):
+        with self._taking(number):
             yield
         seconds = time.perf_counter() - begin
         self._since += seconds
