@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import torch
 
-from made import Connectivities, Ensemble, Network, log_prob
+from made import Connectivities, Ensemble, Network, log_conditionals, log_prob
 from made.network import threads as room
-from made.network.threads import Threads, single_thread
+from made.network.threads import Threads, share, single_thread
 from made.training.config import TrainingConfig
 from made.training.trainer import train
 
@@ -74,6 +77,64 @@ def test_there_is_no_choice_where_results_depend_on_it_or_might(monkeypatch) -> 
         clock.taken.clear()
         few.run(100, clock.work)
         assert clock.taken == [1]
+
+
+def test_tasks_are_done_once_each_and_an_error_in_any_is_raised(monkeypatch) -> None:
+    monkeypatch.setattr(room, "_sharing", 3)
+    done: list[int] = []
+
+    def task(number: int) -> None:
+        time.sleep(0.001)
+        done.append(number)
+        assert number != 17, "seventeen"
+
+    share([partial(task, number) for number in range(17)])
+    assert sorted(done) == list(range(17))
+    with pytest.raises(AssertionError, match="seventeen"):
+        share([partial(task, number) for number in range(18)])
+
+
+def test_helpers_share_the_mode_of_inference_and_compute_no_gradients(monkeypatch) -> None:
+    monkeypatch.setattr(room, "_sharing", 2)
+    weight, modes = torch.ones(3, requires_grad=True), []
+    for inference in (False, True):
+        with torch.inference_mode(inference), torch.no_grad():
+            results = [torch.zeros(3) for _ in range(8)]
+
+            def task(result: torch.Tensor) -> None:
+                time.sleep(0.001)
+                modes.append(torch.is_inference_mode_enabled())
+                torch.mul(weight, 2, out=result)
+
+            share([partial(task, result) for result in results])
+        assert all(result.eq(2).all() for result in results)
+    assert modes == [False] * 8 + [True] * 8
+
+
+def test_a_forked_process_has_helpers_of_its_own(monkeypatch) -> None:
+    monkeypatch.setattr(room, "_sharing", 2)
+    share([lambda: None] * 4)
+    child = os.fork()
+    if child == 0:
+        share([partial(time.sleep, 0.001)] * 4)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+@pytest.mark.parametrize("least", [0, 2**30])
+@pytest.mark.parametrize("masks", [1, 3])
+def test_shared_products_have_the_same_bits(masks, least, monkeypatch) -> None:
+    """Packed, gathered and compared weights; enough units for several blocks."""
+    monkeypatch.setattr("made.network.layout.GATHERED", least)
+    network = Network(60, Connectivities(60, (800, 500), masks=masks, ordering="random"), direct=True)
+    rows = (torch.rand(50, 60, generator=torch.Generator().manual_seed(0)) < 0.3).float()
+    found = []
+    for sharing in (1, 3):
+        monkeypatch.setattr(room, "_sharing", sharing)
+        with single_thread():
+            log_p = log_conditionals(network, rows, 1)
+            found.append([log_p, *torch.autograd.grad(log_p.sum(), list(network.parameters()))])
+    assert all(map(torch.equal, *found))
 
 
 @pytest.mark.parametrize("masks", [1, 3, None])

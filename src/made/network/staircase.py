@@ -20,7 +20,7 @@ connectivity it is packed by gathering.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from torch import Tensor
 
 from made.network.buffers import Buffers
 from made.network.connectivity import Integers
-from made.network.threads import share
+from made.network.threads import share, workers
 
 __all__ = [
     "Block",
@@ -284,9 +284,12 @@ class _ComparedProduct(torch.autograd.Function):
     def forward(
         ctx: Any, weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers
     ) -> Tensor:
-        y = buffers.units(len(after), x.shape[1], x).copy_(add)
-        for rows, mask in _strips(weight, before, after, buffers):
-            y[rows].addmm_(mask.mul_(weight[rows]), x)
+        y = buffers.units(len(after), x.shape[1], x)
+
+        def write(some: slice) -> None:
+            torch.addmm(add[some], _compare(after[some], before, weight, buffers).mul_(weight[some]), x, out=y[some])
+
+        share([partial(write, some) for some in _strips(len(after), len(before))])
         ctx.save_for_backward(weight, x, before, after)
         ctx.buffers, ctx.constant = buffers, add.shape[1] == 1
         return y
@@ -296,23 +299,32 @@ class _ComparedProduct(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         weight, x, before, after = ctx.saved_tensors
         dweight = ctx.buffers.empty(*weight.shape, like=weight) if ctx.needs_input_grad[0] else None
-        dx = ctx.buffers.units(*x.shape, x).zero_() if ctx.needs_input_grad[1] else None
-        for rows, mask in _strips(weight, before, after, ctx.buffers):
-            if dweight is not None:
-                torch.mm(dy[rows], x.t(), out=dweight[rows])
-                dweight[rows].mul_(mask)
-            if dx is not None:
-                dx.addmm_(mask.mul_(weight[rows]).t(), dy[rows])
+        dx = ctx.buffers.units(*x.shape, x) if ctx.needs_input_grad[1] else None
+
+        def of_weights(some: slice, result: Tensor) -> None:
+            torch.mm(dy[some], x.t(), out=result[some])
+            result[some].mul_(_compare(after[some], before, weight, ctx.buffers))
+
+        def of_units(some: slice, result: Tensor) -> None:
+            masked = _compare(after, before[some], weight, ctx.buffers).mul_(weight[:, some])
+            torch.mm(masked.t(), dy, out=result[some])
+
+        tasks = [] if dweight is None else [partial(of_weights, some, dweight) for some in _strips(*weight.shape)]
+        tasks += [] if dx is None else [partial(of_units, some, dx) for some in _strips(*weight.shape[::-1])]
+        share(tasks)
         return dweight, dx, _gradient_of_add(ctx, dy), None, None, None
 
 
-def _strips(weight: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Iterator[tuple[slice, Tensor]]:
-    """The mask, as many rows at a time as fit into the processor's cache."""
-    height = max(1, 2**21 // max(1, len(before)))
-    for first in range(0, len(after), height):
-        rows = slice(first, min(first + height, len(after)))
-        mask = buffers.empty(rows.stop - first, len(before), like=weight)
-        yield rows, torch.ge(after[rows, None], before, out=mask)
+def _strips(units: int, others: int) -> list[slice]:
+    """Units in equal parts: one for each thread, and more if the weights of one are too many for the cache."""
+    count = max(workers(), -(-units * others // 2**21))
+    height = -(-units // count // 16) * 16
+    return [slice(first, min(first + height, units)) for first in range(0, units, height)]
+
+
+def _compare(after: Tensor, before: Tensor, weight: Tensor, buffers: Buffers) -> Tensor:
+    """The mask of some units, as numbers."""
+    return torch.ge(after[:, None], before, out=buffers.empty(len(after), len(before), like=weight))
 
 
 def _gradient_of_add(ctx: Any, dy: Tensor) -> Tensor | None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-__all__ = ["SMALL", "Threads", "share", "single_thread"]
+__all__ = ["SMALL", "Threads", "share", "single_thread", "workers"]
 
 SMALL = 10**7  # multiply-adds of a pass, up to which a second thread costs more than it saves
 RARELY = 20  # the slower number of threads is tried again after this many times its time
@@ -76,7 +76,12 @@ def _helpers(process: int) -> _Helpers:
     return _Helpers()  # threads do not survive a fork
 
 
-_sharing = 1  # the number of threads among which work is shared
+_sharing = 1
+
+
+def workers() -> int:
+    """The number of threads among which :func:`share` divides tasks."""
+    return _sharing
 
 
 def share(tasks: Sequence[Task]) -> None:
