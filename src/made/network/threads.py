@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from torch import Tensor
 __all__ = ["SMALL", "Threads", "share", "single_thread", "workers"]
 
 SMALL = 10**7  # multiply-adds of a pass, up to which a second thread costs more than it saves
-RARELY = 20  # the slower number of threads is tried again after this many times its time
+RARELY = 20  # a slower way is tried again after this many times its time
 LATELY = 0.5  # the weight of the latest time in the mean
 
 
@@ -77,6 +77,7 @@ def _helpers(process: int) -> _Helpers:
 
 
 _sharing = 1
+_shared = False  # whether there were tasks to share
 
 
 def workers() -> int:
@@ -91,6 +92,8 @@ def share(tasks: Sequence[Task]) -> None:
     little, and gathering nothing. Tasks of several operations each need to wait only once, and bits do not depend on
     who does them.
     """
+    global _shared
+    _shared = _shared or len(tasks) > 1
     helpers = min(_sharing, len(tasks)) - 1
     if helpers > 0:
         _helpers(os.getpid()).do(tasks, helpers)
@@ -99,12 +102,30 @@ def share(tasks: Sequence[Task]) -> None:
         task()
 
 
-class Threads:
-    """How work that is done again and again uses several cores, whichever way was faster lately.
+class Way(NamedTuple):
+    """How work uses several cores: by the threads of torch in each operation, or by those that share tasks."""
 
-    Either torch uses all threads in each operation, or only one, and :func:`share` uses the others. A second core makes
-    a pass faster, but not if another process keeps it busy: threads of torch then wait for each other, often ten times
-    as long as one of them would need for all the work. Only the clock tells.
+    torch: int
+    sharing: int
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        global _sharing
+        before = _sharing
+        with single_thread(self.torch == 1):
+            _sharing = self.sharing
+            try:
+                yield
+            finally:
+                _sharing = before
+
+
+class Threads:
+    """How work that is done again and again uses several cores: the way that was fastest lately.
+
+    One thread does it, or all, which torch uses in each operation, or which share tasks. A second core makes a pass
+    faster, but not if another process keeps it busy: threads of torch then wait for each other, often ten times as long
+    as one of them would need for all the work. Only the clock tells.
 
     Results must not depend on the clock, so there is a choice only if :meth:`check` has found the same bits with one
     thread and with all. They differ, for example, in products with only a few rows.
@@ -118,8 +139,8 @@ class Threads:
     def __init__(self) -> None:
         self._passes = 0
         self._least_rows: float | None = None
-        self._seconds: dict[int, float] = {}  # for a row, by number of threads
-        self._since = 0.0  # seconds of the faster one after the last try of the slower one
+        self._seconds: dict[Way, float] = {}  # for a row
+        self._since: dict[Way, float] = {}  # seconds after the last try
 
     def run(self, rows: int, work: Callable[[], Tensor]) -> Tensor:
         """The result of a pass over so many rows. The third one is done twice, to check it."""
@@ -131,51 +152,46 @@ class Threads:
             return work()
 
     def check(self, rows: int, work: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
-        """Do work on so many rows with one thread and with all, compare the results, and return them."""
-        results = []
-        for number in (1, torch.get_num_threads()):
-            begin = time.perf_counter()
-            with self._taking(number):
-                results.append([each.clone() for each in work()])
-            self._seconds[number] = (time.perf_counter() - begin) / rows
-        self._least_rows = rows if all(map(torch.equal, *results)) else math.inf
-        return results[1]
+        """Do work on so many rows in every way, compare the results, and return them."""
+        global _shared
+        most, _shared = torch.get_num_threads(), False
+        expected = self._try(Way(1, 1), rows, work)
+        same = not _shared or all(map(torch.equal, expected, self._try(Way(1, most), rows, work)))
+        result = self._try(Way(most, 1), rows, work)
+        self._least_rows = rows if same and all(map(torch.equal, expected, result)) else math.inf
+        return result
 
-    @contextmanager
-    def _taking(self, number: int) -> Iterator[None]:
-        global _sharing
-        before, most = _sharing, torch.get_num_threads()
-        with single_thread(number == 1):
-            _sharing = most if number == 1 else 1
-            try:
-                yield
-            finally:
-                _sharing = before
+    def _try(self, way: Way, rows: int, work: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
+        begin = time.perf_counter()
+        with way.taken():
+            result = [each.clone() for each in work()]
+        self._seconds[way], self._since[way] = (time.perf_counter() - begin) / rows, 0.0
+        return result
+
+    def _fastest(self) -> Way:
+        return min(self._seconds, key=self._seconds.__getitem__)
 
     @contextmanager
     def preferred(self) -> Iterator[None]:
         """The number that was faster lately, for what goes with a pass and cannot depend on it."""
-        with single_thread(
-            _may_choose() and bool(self._seconds) and min(self._seconds, key=self._seconds.__getitem__) == 1
-        ):
+        with single_thread(_may_choose() and bool(self._seconds) and self._fastest().torch == 1):
             yield
 
     @contextmanager
     def timed(self, rows: int) -> Iterator[None]:
-        """Choose the number of threads for work on so many rows: all, if that many have not been checked."""
-        most = torch.get_num_threads()
-        if self._least_rows is None or rows < self._least_rows or most not in self._seconds or not _may_choose():
+        """Choose the way for work on so many rows: all threads of torch, if that many have not been checked."""
+        known = Way(torch.get_num_threads(), 1) in self._seconds
+        if self._least_rows is None or rows < self._least_rows or not known or not _may_choose():
             yield
             return
-        number, other = sorted((1, most), key=self._seconds.__getitem__)
-        if self._since > RARELY * self._seconds[other] * rows:
-            number, self._since = other, 0.0
+        due = [way for way in self._seconds if self._since[way] > RARELY * self._seconds[way] * rows]
+        way = due[0] if due else self._fastest()
         begin = time.perf_counter()
-        with self._taking(number):
+        with way.taken():
             yield
         seconds = time.perf_counter() - begin
-        self._since += seconds
-        self._seconds[number] += LATELY * (seconds / rows - self._seconds[number])
+        self._since = {other: since + seconds for other, since in self._since.items()} | {way: 0.0}
+        self._seconds[way] += LATELY * (seconds / rows - self._seconds[way])
 
 
 def _may_choose() -> bool:
