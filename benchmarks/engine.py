@@ -219,13 +219,13 @@ def run(case: Case, busy: bool = False) -> dict[str, Any]:
 # From profiles; not measured here.
 WHY = [
     "Why some targets are missed. In log p of 1 x 500 about 60 % of the processor time is matrix products, which have",
-    "63 % of the dense multiply-adds but take 80 % of the dense time: blocks of some 125 units are slow. The rest is the",
-    "likelihood, as in the peers, and what they do not do: rows are checked and put in order, and weights masked again, in",
-    "case a user has written to them. With 32 masks, such a network multiplies by a mask as the textbook does. Matrices of",
-    "2**21 weights and more are gathered, but one thread gains little by it below 8000 x 8000: gathering, putting the",
-    "gradient back in full and slower products take as long as the multiply-adds that are saved; and the optimiser goes",
-    "over all of the gradient. Blocks are tasks that threads share, or torch divides each operation among its threads, or",
-    "one thread does everything: the way that was fastest lately. Sharing leaves the optimiser to one thread.",
+    "63 % of the dense multiply-adds but take 80 % of the dense time: blocks of some 125 units are slow. The rest is",
+    "the likelihood, as in the peers, and what they do not do: rows are checked and put in order, and weights are",
+    "masked again, in case a user has written to them. With 32 masks, such a network multiplies by a mask as the",
+    "textbook does. Matrices of 2**21 weights and more are gathered; with one thread, a step of 1 x 8000 takes a",
+    "tenth less by it, one of 2 x 8000 a quarter. Their gradient is put back in full, and the optimiser goes over all",
+    "of it. Blocks are tasks that threads share, or torch divides each operation among its threads, or one thread",
+    "does everything: the way that was fastest lately. Sharing leaves the optimiser to one thread.",
 ]
 EPOCH = "An epoch of 1 x 8000 with 32 masks on binarized_mnist, its validation included: {:.0f} s (at most 32)."
 

@@ -317,7 +317,7 @@ class _ComparedProduct(torch.autograd.Function):
 
 def _strips(units: int, others: int) -> list[slice]:
     """Units in equal parts: one for each thread, and more if the weights of one are too many for the cache."""
-    count = max(workers(), -(-units * others // 2**21))
+    count = workers() * -(-units * others // (workers() * 2**21))
     height = -(-units // count // 16) * 16
     return [slice(first, min(first + height, units)) for first in range(0, units, height)]
 
