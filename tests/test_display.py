@@ -81,7 +81,7 @@ def test_no_command_sends_a_name_or_a_value_to_the_terminal_as_it_is(home) -> No
     ]
     for result in results:
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", result.stdout + result.stderr)
-    assert "[bold]b" in results[0].stdout  # nor is it markup of ours
+    assert any("[bold]b" in result.stdout for result in results)  # nor is it markup of ours
     assert results[2].stdout.startswith("P(`x\\ny` = 1) = ")
 
 

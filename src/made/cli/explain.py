@@ -77,7 +77,8 @@ def explain(
     for each in found:
         excess = {name: value - each["usual"][name] for name, value in list(each["surprise"].items())[:MOST_ENTRIES]}
         entries = [f"{name}={each['values'][name]} (+{value:.1f})" for name, value in excess.items() if value >= 0.05]
+        entries = entries or ["none by itself"]
         lines.append([str(each["row"]), f"{each['nll']:.2f}", ", ".join(entries)])
     rows_seen = count - row_filter.skipped
-    title = f"The {len(found)} least likely of {rows_seen} rows (row 0 is the first); nats above the usual surprise"
+    title = f"The {len(found)} least likely of {rows_seen} rows (row 0 is the first); nats above what is usual"
     print_table(title, ["row", "NLL", "surprising entries"], lines, right=["row", "NLL"])
