@@ -82,3 +82,14 @@ def test_a_level_that_is_reached_exactly_is_reached() -> None:
     kind = PointMasses(Numeric(10.0, 1.0), (1.0, 0.0))
     units = torch.cat([torch.tensor([0.0, 0.0, -800.0]), kind.rest.initial()]).expand(1, 1, -1)
     assert kind.quantiles(torch.zeros(1, 1), units, (0.25, 0.5, 0.75)).flatten().tolist() == [0, 0, 1]
+
+
+def test_a_component_entirely_below_the_least_value_counts_for_nothing() -> None:
+    kind = Numeric(2.6, 1.4, step=1.0, curve=1.0, low=0.0)
+    units = kind.initial().double()
+    units[kind.components - 1] = -5.0
+    expected = kind.summary(torch.zeros(1, 1).double(), units.reshape(1, 1, -1), (0.5,))
+    units[2 * kind.components - 1], units[3 * kind.components - 1] = -40.0, -6.0  # far below, and narrow
+    found = kind.summary(torch.zeros(1, 1).double(), units.reshape(1, 1, -1), (0.5,))
+    assert found.quantiles.item() == expected.quantiles.item()
+    assert found.mean.item() == pytest.approx(expected.mean.item(), rel=0.02)

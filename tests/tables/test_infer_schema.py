@@ -475,14 +475,14 @@ def test_samples_lie_on_a_decimal_grid() -> None:
 
 
 def test_numbers_are_encoded_between_their_quantiles() -> None:
-    values = np.random.default_rng(0).normal(0, 1, 1600)
+    values = np.random.default_rng(0).normal(0, 1, 4000)
     knots = np.array(numeric(infer(values)).knots)
     assert len(knots) == 17
     assert np.allclose([(values < knot).mean() for knot in knots], np.linspace(0, 1, 17), atol=0.002)
 
 
 def test_a_few_rows_have_no_knots() -> None:
-    assert numeric(infer(np.random.default_rng(0).normal(0, 1, 15))).knots == ()
+    assert numeric(infer(np.random.default_rng(0).normal(0, 1, 300))).knots == ()
 
 
 def test_few_numbers_of_which_one_is_frequent_have_no_list() -> None:

@@ -122,7 +122,7 @@ class LogisticMixture:
         # Without the minor components, the answer lies between the same quantile of all others.
         ends = (each.clamp(1e-12, 1 - 1e-12).unsqueeze(2) for each in (target, target - without))
         first, last = (
-            means - scales * (end / (1 - without).unsqueeze(2) * uncut).clamp(max=1 - 1e-12).logit() for end in ends
+            means - scales * (end / (1 - without).unsqueeze(2) * uncut).clamp(1e-300, 1 - 1e-12).logit() for end in ends
         )
         low, high = (each.masked_fill(minor, far) for each, far in ((first, torch.inf), (last, -torch.inf)))
         low, high = low.amin(dim=2), high.amax(dim=2)

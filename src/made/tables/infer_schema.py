@@ -44,7 +44,7 @@ FREQUENT = 5
 GRIDS = (100.0, 50.0, 25.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0001)
 ROWS_OF_GRID = 100
 # Quantiles between which numbers are encoded piecewise linearly, and the rows between two of them.
-MOST_PIECES, ROWS_OF_PIECE = 16, 10
+MOST_PIECES, ROWS_OF_PIECE = 16, 200
 # The least share of rows of a point mass, the number of rows that is enough in a large table, and how many times as
 # many rows it has as its neighbours: among steps, where all values have a probability, and among real numbers.
 OF_STEPS, OF_REALS = (0.005, 50, 3.0), (0.02, 100, 10.0)
