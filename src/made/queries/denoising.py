@@ -244,6 +244,18 @@ def _number_scores(noisy: _Noisy, rows: Tensor, d: int, prediction: Prediction) 
 
 
 def _ascend(noisy: _Noisy) -> Denoised:
+    values, seen, chance = _climb(noisy)
+    gone = noisy.observed & ~seen
+    codes = torch.where(noisy.numbers & ~gone, noisy.given_codes, noisy.ensemble.network.columns.outer(values).double())
+    nan = torch.full_like(chance, torch.nan)
+    return noisy.result(codes, chance, nan, nan, "local optimum")
+
+
+def _climb(noisy: _Noisy) -> tuple[Tensor, Tensor, Tensor]:
+    """A local optimum: the values, which numbers are seen, and the probability that each entry was wrong.
+
+    A number that is not seen has its most likely value given all that is seen.
+    """
     values, seen = noisy.values.clone(), noisy.observed.clone()
     gains, best, chance = torch.zeros_like(values), values.clone(), torch.zeros_like(values)
     numbers = noisy.numbers
@@ -270,13 +282,11 @@ def _ascend(noisy: _Noisy) -> Denoised:
         stale = rows[better]
         values[stale], seen[stale], objective[stale] = new_values[better], new_seen[better], new_objective[better]
     gone = noisy.observed & ~seen
-    codes = torch.where(numbers, noisy.given_codes, values.double())
     for d in gone.any(dim=0).nonzero().squeeze(1).tolist():
         lack = gone[:, d].nonzero().squeeze(1)
         for which, prediction in predictions(noisy.ensemble, Evidence(values[lack], seen[lack]), d):
-            codes[lack[which], d] = prediction.kind.outer(prediction.mode()).to(codes)
-    nan = torch.full_like(chance, torch.nan)
-    return noisy.result(codes, chance, nan, nan, "local optimum")
+            values[lack[which], d] = prediction.mode().to(values)
+    return values, seen, chance
 
 
 def _gains(noisy: _Noisy, values: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -320,7 +330,7 @@ def _sample(noisy: _Noisy, gibbs: Gibbs, generator: torch.Generator | None) -> D
     chains, kept_sweeps = gibbs.chains, gibbs.sweeps - gibbs.burn_in
     index = torch.arange(rows, device=noisy.values.device).repeat(chains)  # chain by chain
     many = noisy[index]
-    values = many.values.clone()
+    values = _climb(noisy)[0][index]  # a chain that starts far from the likely rows may not reach them
     wrong = torch.zeros_like(values, dtype=torch.float64)
     instead = torch.zeros_like(wrong)  # of a number: the expected replacement, times the probability of one
     marginals = [torch.zeros(rows, size, dtype=torch.float64, device=values.device) for size in noisy.counts]
