@@ -78,3 +78,11 @@ def test_the_reported_nll_leaves_out_nearly_complete_rows() -> None:
     plain = Evidence(questions.rows.values, None, questions.parts.rows.given)
     nll = -log_likelihood(network, plain, network.connectivities.blind()) * 5 / asked
     assert torch.allclose(objective(questions, 0, 0).nll, nll[counted].mean(), rtol=0, atol=1e-9)
+
+
+def test_a_batch_of_nearly_complete_rows_reports_no_nll() -> None:
+    network = Network(5, Connectivities(5, (8,), masks=None)).double()
+    objective = Objective(network, TrainingConfig(segments=5, questions=0.0, nearly_complete=1.0), evidence(3))
+    loss = objective(objective.questions(evidence(3), 0), 0, 0)
+    assert loss.nll is None
+    assert loss.value.isfinite()

@@ -151,7 +151,8 @@ class Objective:
         if self.pairs and update % PAIRS_EVERY == 0:
             loss = self.pairs.loss(update // PAIRS_EVERY, max(16, len(nll) // 4), generator)
             value = value + self.config.pairs * PAIRS_EVERY * loss
-        return Loss(value, (nll.detach() * parts.scale).sum() / parts.scale.count_nonzero())
+        counted = int(parts.scale.count_nonzero())  # none, if all rows of a small batch are nearly complete
+        return Loss(value, (nll.detach() * parts.scale).sum() / counted if counted else None)
 
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
