@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from made.ask.exact import SAMPLES, Probability
 from made.errors import DataError, ModelError, ParameterError
+from made.model.conditionals import Conditionals
 from made.model.config import number_of_masks, number_of_segments
 from made.model.model import Model, RandomState
 from made.model.prepare import check_parameters, prepare
@@ -240,9 +241,9 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             given: values of some columns, ``{column: value}``; or rows, whose missing values are drawn.
             temperature: below 1 for more likely values, above 1 for less likely ones.
         """
-        model, state = self._model(), self._random(random_state)
         rows = given if given is None or isinstance(given, Mapping) else self._table(given)
-        return model.sample(n_samples, given=rows, temperature=temperature, random_state=state)
+        state = self._random(random_state)
+        return self._model().sample(n_samples, given=rows, temperature=temperature, random_state=state)
 
     def impute(
         self,
@@ -262,10 +263,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
                 each given what is observed; ``"mean"`` the expected value, where columns are numeric.
             return_uncertainty: also return a :class:`made.queries.imputation.Uncertainty` of the filled entries.
         """
-        table, state = self._table(X), self._random(random_state)
-        return self._model().impute(
-            table, n_draws=n_draws, strategy=strategy, return_uncertainty=return_uncertainty, random_state=state
-        )
+        options: Any = {"n_draws": n_draws, "strategy": strategy, "return_uncertainty": return_uncertainty}
+        return self._model().impute(self._table(X), random_state=self._random(random_state), **options)
 
     def transform(self, X: Any) -> Any:
         """The rows with the most likely value for each missing one, :meth:`impute` by mode."""
@@ -293,6 +292,12 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
     ) -> NDArray[np.float64]:
         """Quantiles of a column of numbers, (rows, quantiles); dates are seconds since 1970-01-01."""
         return self._model().predict_quantiles(self._table(X, target, to_predict=True), target, quantiles=quantiles)
+
+    def conditionals(
+        self, given: Mapping[Any, Any] | None = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> Conditionals:
+        """The distribution of every column but those given, ``{column: value}``, from one pass for each mask."""
+        return self._model().conditionals(given, quantiles=quantiles)
 
     def classes(self, target: Any = None) -> NDArray[Any]:
         """The values of a column that has a list of them, in order. Default: of the ``y`` of :meth:`fit`."""
@@ -324,12 +329,10 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
             column_error: the same for some columns, by name or number.
             strategy: ``"mode"`` for the most likely row; ``"mean"`` for the mean of each number by itself, and the most
                 likely value of other columns.
-            return_uncertainty: also return a :class:`made.queries.denoising.Denoised`: the probability that each entry
-                was corrupted, and how it was computed.
+            return_uncertainty: also return a :class:`made.queries.denoising.Denoised`, with each error's probability.
         """
-        ask, table, state = self._model().denoise, self._table(X), self._random(random_state)
-        uncertain: Any = {"return_uncertainty": return_uncertainty}
-        return ask(table, error, column_error=column_error, strategy=strategy, random_state=state, **uncertain)
+        options: Any = {"column_error": column_error, "strategy": strategy, "return_uncertainty": return_uncertainty}
+        return self._model().denoise(self._table(X), error, random_state=self._random(random_state), **options)
 
     def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
         """The probability of a condition, given another: ``"income > 50 and job = 'fixed' | age < 30"``.
@@ -374,9 +377,8 @@ class MADE(OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):
         """The fitted model, with the number of masks and of segments that the parameters ask for now."""
         check_is_fitted(self, "model_")
         model: Model = self.model_
-        family = model.network.connectivities
-        masks = number_of_masks(family, self.evaluation_masks)
-        return model.with_ensemble(masks, number_of_segments(family, self.segments))
+        of = model.network.connectivities
+        return model.with_ensemble(number_of_masks(of, self.evaluation_masks), number_of_segments(of, self.segments))
 
     def _random(self, random_state: RandomState) -> RandomState:
         if isinstance(random_state, torch.Generator):

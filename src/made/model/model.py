@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ from made.errors import DataError, QuestionError, UnseenWarning
 from made.hints import argument
 from made.model.card import card
 from made.model.checkpoint import checkpoint_content, history_lines, read_folder, tensors_file
+from made.model.conditionals import Conditionals, Edges, conditional, edges_of
 from made.model.config import Config
 from made.model.folder import Content, replace_folder
 from made.network.masked import Network
@@ -32,6 +34,7 @@ from made.queries.denoising import denoise
 from made.queries.ensemble import Ensemble
 from made.queries.imputation import draw, fill
 from made.queries.likelihood import score, surprise
+from made.queries.marginals import marginals
 from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.state import Epoch, State
@@ -169,6 +172,18 @@ class Model:
         """Rows as codes; the column ``target`` may be absent, and its values are ignored."""
         return self.schema.encode(self.table(X, target), ignore=target)
 
+    def known(self, given: Mapping[Any, Any] | None, rows: int = 1) -> NDArray[np.float64]:
+        """Values of some columns as one coded row; a warning counts values that training never saw in ``rows`` rows."""
+        codes = np.full((1, len(self.schema.fields)), np.nan)
+        for column, value in (given or {}).items():
+            d = self.position(column)
+            field, alone = self.schema.fields[d], Table.of([[value]])
+            label = f"{argument('given')}: column {d} ({field.name!r})"
+            codes[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
+            if field.other and field.foreign(alone.columns[0], codes[:, d]).any():
+                warnings.warn(UnseenWarning({field.name: rows}), stacklevel=3)
+        return codes
+
     def decode(self, codes: NDArray[np.float64]) -> Any:
         """Codes as a table of the kind that the model was fitted on."""
         rows, kind = self.schema.decode(codes, self.template), self.config.container
@@ -193,17 +208,7 @@ class Model:
     ) -> Any:
         """See :meth:`made.MADE.sample`."""
         _check_count("n_samples", n_samples)
-        known = np.full((1, len(self.schema.fields)), np.nan)
-        if isinstance(given, Mapping):
-            for column, value in given.items():
-                d = self.position(column)
-                field, alone = self.schema.fields[d], Table.of([[value]])
-                label = f"{argument('given')}: column {d} ({field.name!r})"
-                known[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
-                if field.other and field.foreign(alone.columns[0], known[:, d]).any():
-                    warnings.warn(UnseenWarning({field.name: n_samples}), stacklevel=2)
-        elif given is not None:
-            known = self.codes(given)
+        known = self.known(given, n_samples) if given is None or isinstance(given, Mapping) else self.codes(given)
         known = known.repeat(n_samples, axis=0)
         return self.decode(draw(self.ensemble, known, self.generator(random_state), temperature))
 
@@ -258,8 +263,7 @@ class Model:
         self, X: Any, target: Any = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
     ) -> NDArray[np.float64]:
         """See :meth:`made.MADE.predict_quantiles`."""
-        if not all(0 <= each <= 1 for each in quantiles):
-            raise ValueError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
+        _check_levels(quantiles)
         d = self.target(target)
         field = self.schema.fields[d]
         if not field.column.quantitative:
@@ -270,6 +274,24 @@ class Model:
         below = forecast(self.ensemble, codes, d).probabilities.cumsum(axis=1)[:, :-1]
         places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
         return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
+
+    def conditionals(
+        self, given: Mapping[Any, Any] | None = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> Conditionals:
+        """See :meth:`made.MADE.conditionals`."""
+        _check_levels(quantiles)
+        codes, fields = self.known(given), self.schema.fields
+        found = marginals(self.ensemble, codes)
+        alone = self._edges if self.ensemble.any_order else {d: edges_of(fields[d], each) for d, each in found.items()}
+        columns = {fields[d].name: conditional(fields[d], each, alone[d], quantiles) for d, each in found.items()}
+        log_p = 0.0 if len(found) == len(fields) else float(score(self.ensemble, codes)[0])
+        return Conditionals(log_p, columns)
+
+    @cached_property
+    def _edges(self) -> dict[int, Edges]:
+        """The bins of each column, the same whatever is given, so that distributions can be compared."""
+        found = marginals(self.ensemble, self.known(None))
+        return {d: edges_of(self.schema.fields[d], each) for d, each in found.items()}
 
     @property
     def has_classes(self) -> bool:
@@ -333,6 +355,11 @@ class Model:
         codes = self.codes(table)
         total = surprise(self.ensemble, codes).astype(self.config.parameters["dtype"])
         return table.put_numbers(total, self.schema.names)
+
+
+def _check_levels(quantiles: Sequence[float]) -> None:
+    if not all(0 <= each <= 1 for each in quantiles):
+        raise QuestionError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
 
 
 def _check_count(name: str, value: Any) -> None:

@@ -24,7 +24,8 @@ from made.queries.evidence import Evidence
 from made.queries.incremental import IncrementalPass, rows_at_a_time
 from made.queries.likelihood import log_prob, outputs, require_prefixes
 
-__all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "predict", "predictions", "quantiles"]
+__all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "masks_agree"]
+__all__ += ["predict", "predictions", "quantiles"]
 
 MOST_UNITS = 2**18  # output units, in probabilities of several values at a time
 
@@ -142,7 +143,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     observed = given.clone()
     observed[:, column] = True
     evidence = Evidence(values, observed, given if given.any() else None)
-    if len(values) and any_order and _masks_agree(ensemble, bool(given.any(dim=1).all())):
+    if len(values) and any_order and masks_agree(ensemble, bool(given.any(dim=1).all())):
         size = max(batch_size, rows_at_a_time(network))
         parts = [Evidence(some.values, None, some.given) for _, some in evidence.split(size)]
         alike = torch.cat([IncrementalPass(network, part).units([column]).squeeze(1) for part in parts])
@@ -167,7 +168,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     return Prediction(network.columns[column], weights.log_softmax(dim=0), units)
 
 
-def _masks_agree(ensemble: Ensemble, some_given: bool) -> bool:
+def masks_agree(ensemble: Ensemble, some_given: bool) -> bool:
     """Whether all masks of an any-order model give one column the same distribution, and nothing else is asked for.
 
     If some columns are given, every unit of the first layer sees them, whatever its degree, and the column comes last,
