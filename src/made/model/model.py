@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +27,7 @@ from made.model.checkpoint import checkpoint_content, history_lines, read_folder
 from made.model.conditionals import Conditionals, Edges, conditional, edges_of
 from made.model.config import Config
 from made.model.folder import Content, replace_folder
+from made.model.packed import packed, unpacked
 from made.network.masked import Network
 from made.queries.conditional import Forecast, forecast
 from made.queries.conditional import quantiles as quantiles_of
@@ -91,6 +92,15 @@ class Model:
             files[name] = content
         replace_folder(Path(folder), files, finished=self.finished)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is read from the bytes of its folder, by the reader that checks every folder."""
+        return type(self).unpacked, (packed(self.save), self.ensemble.masks, self.ensemble.segments)
+
+    @classmethod
+    def unpacked(cls, files: Mapping[str, bytes], masks: int | Sequence[int] | None, segments: int) -> Model:
+        """The model whose folder has these files, answering with a number of masks and segments."""
+        return unpacked(files, partial(cls.load, to_train=True)).with_ensemble(masks, segments)
+
     def files(self) -> dict[str, Content]:
         """The files of its folder, by name."""
         return {
@@ -115,7 +125,7 @@ class Model:
         """The numbers of the masks that answer a query."""
         return self.ensemble.numbers
 
-    def with_ensemble(self, masks: int | None, segments: int) -> Model:
+    def with_ensemble(self, masks: int | Sequence[int] | None, segments: int) -> Model:
         """The same model, answering with another number of masks and segments."""
         return replace(self, ensemble=Ensemble(self.network, masks, segments))
 
