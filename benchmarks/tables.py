@@ -238,7 +238,8 @@ def everything(words: list[str]) -> None:
 def source_hash() -> str:
     """A hash of the source that answers depend on: a result of another version is measured again."""
     folder = Path(made.__file__).parent
-    files = [*sorted(file for name in ANSWERING for file in (folder / name).rglob("*.py")), folder / "estimator.py"]
+    answering = sorted(file for name in ANSWERING for file in (folder / name).rglob("*.py"))
+    files = [*answering, folder / "estimator" / "made.py"]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 

@@ -41,7 +41,7 @@ def test_every_version_is_exact() -> None:
             assert distribution.version.partition("+")[0] == pinned.get(name), name
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/engine.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/engine.md", "docs/scikit-learn.md"])
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch) -> None:
     """Every Python block as it is printed, but for the length of training."""
     monkeypatch.chdir(tmp_path)

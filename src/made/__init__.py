@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from made.columns.onehot import Exclusive
     from made.columns.ordinal import Ordinal
     from made.columns.registry import register
-    from made.estimator import MADE
+    from made.estimator import MADE, MADEClassifier, MADEImputer, MADEOutlierDetector, MADERegressor
     from made.model.model import Model
     from made.network.connectivity import Connectivities, Connectivity
     from made.network.masked import Network
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 # printing the help of a command.
 _MODULES = {
     "MADE": "estimator",
+    "MADEClassifier": "estimator",
+    "MADEImputer": "estimator",
+    "MADEOutlierDetector": "estimator",
+    "MADERegressor": "estimator",
     "Model": "model.model",
     "Column": "columns.base",
     "Columns": "columns.group",
@@ -67,6 +71,10 @@ __all__ = [
     "Ensemble",
     "Evidence",
     "Exclusive",
+    "MADEClassifier",
+    "MADEImputer",
+    "MADEOutlierDetector",
+    "MADERegressor",
     "MadeError",
     "Model",
     "ModelError",

@@ -233,7 +233,7 @@ def defaults() -> dict[str, Any]:
         >>> defaults()["patience"]
         30
     """
-    tree = ast.parse(Path(__file__).with_name("estimator.py").read_text())
+    tree = ast.parse((Path(__file__).parent / "estimator" / "made.py").read_text())
     classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "MADE")
     methods = (node for node in next(classes).body if isinstance(node, ast.FunctionDef))
     arguments = next(node for node in methods if node.name == "__init__").args

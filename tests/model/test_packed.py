@@ -68,7 +68,7 @@ def test_a_damaged_copy_is_refused_as_a_damaged_folder_is(fitted) -> None:
     damaged = files | {"config.json": files["config.json"].replace(b'"seed": 0', b'"seed": 1')}
     with pytest.raises(ModelError, match="SHA-256 differs"):
         unpack(damaged, *rest)
-    with pytest.raises(ModelError, match="a model folder has no file '../config.json'"):
+    with pytest.raises(ModelError, match="a model folder has no file"):
         unpack({"../config.json": b""}, *rest)
 
 

@@ -281,7 +281,8 @@ def _declared(series: nw.Series[Any]) -> bool | tuple[Any, ...]:
 def with_target(X: Any, y: Any) -> Any:
     """X with y as its last column: a frame if X is one, otherwise an array.
 
-    The column keeps the name of y if it has one; default: "y", or another name if X has that already.
+    The column keeps the name of y if it has one; default: "y", or another name if X has that already, or the next
+    number if the columns of X are numbered.
 
     Example:
         >>> with_target([[1.0, 2.0], [3.0, 4.0]], [0, 1])
@@ -307,14 +308,17 @@ def with_target(X: Any, y: Any) -> Any:
         raise DataError(f"Found input variables with inconsistent numbers of samples: {[rows, len(values)]}.")
     if array is None:
         names = list(frame.columns)
-        free = [each for each in (name, "y", "target", "y_target") if isinstance(each, str) and each not in names]
+        free: list[Any] = [each for each in (name, "y", "target", "y_target") if isinstance(each, str)]
+        if not any(isinstance(each, str) for each in names):  # numbers
+            free = list(range(len(names), 2 * len(names) + 1))
+        free = [each for each in free if each not in names]
         return _into_frame(frame, series if isinstance(series, nw.Series) else values, free[0])
     if array.dtype.kind not in "biuf" or values.dtype.kind not in "biuf":
         array = array.astype(object)
     return np.concatenate([array, values.astype(np.result_type(array, values))[:, None]], axis=1)
 
 
-def _into_frame(frame: nw.DataFrame[Any], y: Any, name: str) -> Any:
+def _into_frame(frame: nw.DataFrame[Any], y: Any, name: Any) -> Any:
     if frame.implementation.is_pandas_like():
         native = frame.to_native().copy()
         column = y.to_native() if isinstance(y, nw.Series) else y

@@ -1,0 +1,106 @@
+"""What the estimators for one job share: the `MADE` that they fit, or one that is fitted already."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import _num_features
+
+from made.errors import ParameterError
+from made.estimator.made import MADE
+from made.model.model import Model
+from made.tables.schema import Kinds
+
+__all__ = ["Face"]
+
+
+class Face(BaseEstimator):  # type: ignore[misc]
+    """An estimator for one job, which it leaves to a :class:`made.MADE`.
+
+    Its parameter ``model`` is a :class:`made.MADE` to be fitted, or a fitted one or a :class:`made.Model`. A fitted
+    model is used as it is, by clones too: ``fit`` does not train it, and is not needed. Its parameter ``random_state``
+    is the seed of a model that has none.
+    """
+
+    model: MADE | Model | None
+    random_state: int | np.random.RandomState | None
+    made_: MADE
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = tags.input_tags.string = True
+        return cast(Tags, tags)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "made_") or self.is_prefit
+
+    def __sklearn_clone__(self) -> Self:
+        twin = cast(Self, super().__sklearn_clone__())
+        if self.is_prefit:
+            twin.model = copy.copy(self.model)
+        return twin
+
+    @property
+    def is_prefit(self) -> bool:
+        """Whether the parameter ``model`` is fitted."""
+        return isinstance(self.model, Model) or (isinstance(self.model, MADE) and hasattr(self.model, "model_"))
+
+    @property
+    def made(self) -> MADE:
+        """The fitted :class:`made.MADE` that answers."""
+        if hasattr(self, "made_"):
+            return self.made_
+        if not self.is_prefit:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet: call 'fit', or give it a fitted 'model'.")
+        return MADE.of(self.model) if isinstance(self.model, Model) else cast(MADE, self.model)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns that the model was fitted on, without the target."""
+        return int(self._attribute("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Their names, if they have any."""
+        return cast(NDArray[np.object_], self._attribute("feature_names_in_"))
+
+    def _attribute(self, name: str) -> Any:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"{type(self).__name__!r} object is not fitted and has no attribute {name!r}")
+        return getattr(self.made, name)
+
+    def _fit(self, X: Any, y: Any = None, kind: Any = None) -> None:
+        """Fit a model of the rows, and of the target ``y``, a column of this kind; a fitted model is taken as it is."""
+        if self.is_prefit:
+            self.__dict__.pop("made_", None)
+            self.made_ = self.made
+            return
+        if not (self.model is None or isinstance(self.model, MADE)):
+            raise ParameterError(
+                f"'model' should be a made.MADE, a made.Model or None, not {self.model!r}.", argument="model"
+            )
+        made = MADE() if self.model is None else clone(self.model)
+        if made.random_state is None:
+            made.random_state = self.random_state
+        if y is not None:
+            with suppress(TypeError):  # rows without columns, which are refused below
+                made.columns = _with_target(made.columns, _num_features(X), kind)
+        self.made_ = made.fit(X, y)
+
+
+def _with_target(columns: Kinds, width: int, kind: Any) -> Kinds:
+    """The kinds of the columns of X, and that of one more."""
+    if isinstance(columns, Mapping):
+        return {width: kind, **columns}
+    if isinstance(columns, str):
+        return {width: kind} if columns == "auto" else [*[columns] * width, kind]
+    return [*columns, kind]
