@@ -2,7 +2,7 @@
 
 C2ST, as published for other models: XGBoost with default parameters tells real training rows from as many synthetic
 ones, in three stratified folds; C2ST = 2 - 2 max(AUC, 0.5), so 1 is indistinguishable. Text is one-hot. Missing values
-of real rows stay: of text, as one more value, of numbers, as XGBoost treats them.
+of real rows stay: of text, as one more value, of numbers, as XGBoost treats them; synthetic rows have them, too.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def nearness(rows: Frame, split: Split, seed: int) -> tuple[float, float]:
 def synthesis(model: Any, specialists: Specialists, options: dict[str, Any] | None = None) -> dict[str, Any]:
     """C2ST and MLE of as many synthetic rows as training rows; ``options`` are further arguments of ``sample``."""
     split, seed = specialists.split, specialists.seed
-    drawn = model.sample(len(split.train), random_state=seed, **(options or {}))
+    drawn = model.sample(len(split.train), random_state=seed, **({"missing": True} | (options or {})))
     area = c2st_area(split.train, drawn, seed)
     real = specialists.kept("mle", split.label, lambda: np.array([trained_area(split.train, split, seed)], dtype=float))
     alone = single_columns(split.train, drawn, seed)

@@ -58,6 +58,7 @@ class Queries:
         *,
         given: Mapping[Any, Any] | Any = None,
         temperature: float = 1.0,
+        missing: bool = False,
         random_state: RandomState = None,
     ) -> Any:
         """New rows, in the kind of container that the model was fitted on.
@@ -66,10 +67,11 @@ class Queries:
             n_samples: number of rows; for each row of ``given``, if that is rows.
             given: values of some columns, ``{column: value}``; or rows, whose missing values are drawn.
             temperature: below 1 for more likely values, above 1 for less likely ones.
+            missing: with missing values as the training rows have them, where nothing is given.
         """
         model, state = self._model(), self._random(random_state)
         rows = given if given is None or isinstance(given, Mapping) else self._table(given)
-        return model.sample(n_samples, given=rows, temperature=temperature, random_state=state)
+        return model.sample(n_samples, given=rows, temperature=temperature, missing=missing, random_state=state)
 
     def impute(
         self,

@@ -21,12 +21,22 @@ from made.model.folder import Content, Folder, commit, is_model, manifest_text
 from made.model.manifest import Manifest, parse_object
 from made.network.limits import check_sizes
 from made.network.masked import Network
+from made.queries.missingness import Missingness
 from made.training.state import Epoch, State
 
-__all__ = ["Stored", "checkpoint", "checkpoint_content", "checkpoint_name", "history_lines", "read_folder"]
+__all__ = [
+    "MISSING_VALUES",
+    "Stored",
+    "checkpoint",
+    "checkpoint_content",
+    "checkpoint_name",
+    "history_lines",
+    "read_folder",
+]
 __all__ += ["read_tensors", "tensors_file"]
 
 
+MISSING_VALUES = "missing.safetensors"  # since format 2; a folder may lack it
 TRIES = 10  # reads of a model that another process is replacing
 
 # Far above any trained weight; a larger, forged one may overflow, and answers would be NaN.
@@ -41,6 +51,7 @@ class Stored(NamedTuple):
     history: list[Epoch]
     finished: bool
     state: State | None
+    missingness: Missingness | None = None
 
 
 def read_folder(path: str | PathLike[str], *, to_train: bool = True) -> Stored:
@@ -74,6 +85,7 @@ def _read_checked(path: str | PathLike[str], to_train: bool) -> Stored:
 
 def _read(folder: Folder, to_train: bool) -> Stored:
     state: State | None = None
+    missingness: Missingness | None = None
     if folder.checkpoint is not None and (to_train or not folder.finished):
         tensors, facts = read_tensors(folder.checkpoint)
         if facts is None or facts.keys() != {"config", "state"}:
@@ -85,6 +97,8 @@ def _read(folder: Folder, to_train: bool) -> Stored:
         network = config.network()
         network.load_state_dict(tensors)
         history = _read_history(folder.file("history.jsonl"))
+        if MISSING_VALUES in folder.files:
+            missingness = Missingness.of(read_tensors(folder.file(MISSING_VALUES))[0], network.columns)
     else:
         config = _read_config((facts or {})["config"])
         network, history = _network_of(config, state), state.history
@@ -95,7 +109,7 @@ def _read(folder: Folder, to_train: bool) -> Stored:
             raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}.")
     network.eval()
     config.ensemble(network)  # refuses a number of masks or segments that the network does not support
-    return Stored(config, network, history, folder.finished, state)
+    return Stored(config, network, history, folder.finished, state, missingness)
 
 
 def _read_config(content: Any) -> Config:

@@ -20,7 +20,7 @@ LARGEST_JSON = 256 * 2**20
 
 # Every file that a model folder can have, beside the manifest.
 NAMES = re.compile(
-    r"config\.json|model\.safetensors|history\.jsonl|README\.md|learning_curve\.png|samples\.png"
+    r"config\.json|model\.safetensors|missing\.safetensors|history\.jsonl|README\.md|learning_curve\.png|samples\.png"
     r"|checkpoint-[0-9]{1,20}\.safetensors"
 )
 

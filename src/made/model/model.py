@@ -23,7 +23,7 @@ from made.ask.frequency import satisfied
 from made.errors import DataError, QuestionError, UnseenWarning
 from made.hints import argument
 from made.model.card import card
-from made.model.checkpoint import checkpoint_content, history_lines, read_folder, tensors_file
+from made.model.checkpoint import MISSING_VALUES, checkpoint_content, history_lines, read_folder, tensors_file
 from made.model.conditionals import Conditionals, Edges, conditional, edges_of
 from made.model.config import Config
 from made.model.folder import Content, replace_folder
@@ -36,6 +36,7 @@ from made.queries.ensemble import Ensemble
 from made.queries.imputation import draw, fill
 from made.queries.likelihood import score, surprise
 from made.queries.marginals import marginals
+from made.queries.missingness import Missingness, draw_incomplete
 from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.state import Epoch, State
@@ -60,6 +61,7 @@ class Model:
         finished: whether training came to its end.
         state: the state of training, if more epochs can follow.
         template: an empty table of the kind that rows are returned as. Default: pyarrow, or numpy without names.
+        missingness: which values are missing, given the values; None if training did not end, or in an older folder.
     """
 
     config: Config
@@ -68,6 +70,7 @@ class Model:
     finished: bool = True
     state: State | None = None
     template: Table | None = None
+    missingness: Missingness | None = None
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, to_train: bool = False) -> Model:
@@ -78,7 +81,7 @@ class Model:
         stored = read_folder(folder, to_train=to_train)
         ensemble = stored.config.ensemble(stored.network)
         state = stored.state if to_train else None
-        return cls(stored.config, ensemble, stored.history, stored.finished, state)
+        return cls(stored.config, ensemble, stored.history, stored.finished, state, None, stored.missingness)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder. A model that is there is replaced; other files in it are left alone.
@@ -103,12 +106,13 @@ class Model:
 
     def files(self) -> dict[str, Content]:
         """The files of its folder, by name."""
+        missing = self.missingness
         return {
             "config.json": (json.dumps(self.config.to_json(), indent=2) + "\n").encode(),
             "model.safetensors": tensors_file(self.network.state_dict()),
             "history.jsonl": history_lines(self.history),
             "README.md": card(self.config.to_json(), self.schema, self.history).encode(),
-        }
+        } | ({} if missing is None else {MISSING_VALUES: tensors_file(missing.tensors())})
 
     @property
     def schema(self) -> Schema:
@@ -214,13 +218,16 @@ class Model:
         *,
         given: Mapping[Any, Any] | Any = None,
         temperature: float = 1.0,
+        missing: bool = False,
         random_state: RandomState = None,
     ) -> Any:
         """See :meth:`made.MADE.sample`."""
         _check_count("n_samples", n_samples)
         known = self.known(given, n_samples) if given is None or isinstance(given, Mapping) else self.codes(given)
-        known = known.repeat(n_samples, axis=0)
-        return self.decode(draw(self.ensemble, known, self.generator(random_state), temperature))
+        known, generator = known.repeat(n_samples, axis=0), self.generator(random_state)
+        if missing:
+            return self.decode(draw_incomplete(self.ensemble, known, self.missingness, generator, temperature))
+        return self.decode(draw(self.ensemble, known, generator, temperature))
 
     def impute(
         self,

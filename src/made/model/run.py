@@ -18,6 +18,7 @@ from made.model.folder import check_replaceable, commit, real_path
 from made.model.model import Model
 from made.tables.table import Table
 from made.training.config import OPEN_ENDED
+from made.training.missingness import learn_missingness
 from made.training.progress import TensorBoard, bar
 from made.training.state import Epoch
 from made.training.trainer import Trainer
@@ -108,7 +109,9 @@ class Run:
     def _end(self, trainer: Trainer, nll: float | None, *, finished: bool, state: Any = None) -> None:
         """Make the model, and write it to the folder."""
         config, history = self.config.with_scores(trainer, nll), trainer.state.history
-        self.model = Model(config, config.ensemble(trainer.network), history, finished, state, self.template)
+        ensemble = config.ensemble(trainer.network)
+        missingness = learn_missingness(ensemble, trainer.data, config.seed) if finished else None
+        self.model = Model(config, ensemble, history, finished, state, self.template, missingness)
         if self.folder is not None:
             kept = [] if state is None else [checkpoint_name(trainer.state)]
             commit(self.folder, self.model.files(), finished=finished, keep=kept)
