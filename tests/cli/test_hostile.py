@@ -206,6 +206,26 @@ CORPUS = {
     "explain": Row(
         ["MODEL", "good.csv"], [*of_table(), *TO_FILE], writes=["MODEL", "good.csv", "--out", "new.csv", "--quiet"]
     ),
+    "sql": Row(
+        ["MODEL", "SELECT kind, model_logp(t) AS logp FROM 'good.csv' t"],
+        [
+            *(
+                (["MODEL", query], 2)
+                for query in ("", "selec", "SELECT model_logp(²)", "\x1b[31m", "SELECT 1, (" * 100)
+            ),
+            *((["MODEL", f"FROM '{file}'"], 3) for file in ("missing.csv", "junk.parquet", f"{LONG}.csv")),
+            *(([model, "SELECT 1"], 4) for model in ("nothing", "folder.csv", "good.csv", "DAMAGED", LONG)),
+            (["MODEL", "SELECT model_logp(t) FROM 'words.csv' t"], 3),
+            (["MODEL", "SELECT model_probability('wings = 2')"], 2),
+            (["MODEL", "SELECT * FROM model_sample(0)"], 2),
+            (["MODEL"], 2),
+            (["MODEL", "SELECT 1", "--name", "²"], 2),
+            (["MODEL", "MODEL", "SELECT 1"], 2),
+            (["MODEL", "SELECT 1 AS a", "--out", "none/x.csv"], 3),
+            (["MODEL", "SELECT 1 AS a", "--out", "x.pdf"], 3),
+        ],
+        writes=["MODEL", "FROM model_sample(50)", "--out", "new.csv"],
+    ),
     "report": Row(
         ["MODEL", "good.csv", "--out", "page.html", "--quiet"],
         [

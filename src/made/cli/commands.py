@@ -24,6 +24,7 @@ COMMANDS = [
     "predict",
     "denoise",
     "explain",
+    "sql",
     "report",
     "info",
     "demo",
