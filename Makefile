@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-FIRST := $(foreach layer,ask baselines cli compare io pages paper report training,tests/$(layer)/)
+FIRST := $(foreach layer,ask baselines cli compare io pages paper report serve training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
 .PHONY: demo test first rest lint coverage fuzz bench clean
@@ -47,7 +47,7 @@ bench: .venv/installed
 # PIP_CONSTRAINT holds the build's own requirements, too, to the versions in the file.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,pandas,sql,tensorboard,tune,bench,dev]'
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,pandas,serve,sql,tensorboard,tune,bench,dev]'
 	touch $@
 
 clean:

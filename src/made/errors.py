@@ -47,7 +47,13 @@ class ModelError(MadeError):
 
 
 class QuestionError(MadeError):
-    """A query that is malformed, or that this model cannot answer."""
+    """A query that is malformed, or that this model cannot answer.
+
+    Attributes:
+        place: where in the text of a question the problem lies, the first character and the one after the last.
+    """
+
+    place: tuple[int, int] | None = None
 
 
 class ParameterError(MadeError):

@@ -131,6 +131,7 @@ class _Parser:
 
     def fail(self, said: str, begin: int, end: int | None = None) -> NoReturn:
         """Raise an error that marks the place."""
+        place = begin, begin + 1 if end is None else end
         # On one line; visible characters are longer than control characters.
         line = re.sub(r"\s", " ", self.text)
         text = visible(line.rstrip())
@@ -141,7 +142,9 @@ class _Parser:
             begin, end = begin - cut + 4 * bool(cut), min(end, begin + SHOWN) - cut + 4 * bool(cut)
             last = cut + 4 * SHOWN < len(text)
             text = f"{'... ' if cut else ''}{text[cut : cut + 4 * SHOWN]}{' ...' if last else ''}"
-        raise QuestionError(f"{shortened(said, 1000)}\n  {text}\n  {' ' * begin}{'^' * max(1, end - begin)}")
+        error = QuestionError(f"{shortened(said, 1000)}\n  {text}\n  {' ' * begin}{'^' * max(1, end - begin)}")
+        error.place = place
+        raise error
 
     def fail_at(self, token: _Token, said: str) -> NoReturn:
         self.fail(said, token.begin, token.end)

@@ -26,6 +26,7 @@ COMMANDS = [
     "explain",
     "sql",
     "report",
+    "serve",
     "info",
     "demo",
 ]

@@ -17,7 +17,6 @@ from made.cli.printing import mode, note
 from made.display import visible
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from made.model.model import Model
@@ -45,6 +44,7 @@ def predict(
     deviation, median, and the 5 % and 95 % quantiles. Any value may be missing, and DATA may lack the column. Where it
     has the column, predictions do not depend on it, and their scores are printed on standard error, or in the JSON.
     """
+    from made.model.predicted import predicted
     from made.queries.conditional import forecast
 
     model = load(folder, masks)
@@ -61,7 +61,7 @@ def predict(
         for _, rows, parts in row_filter.stream(data, expect, blank=True):
             for _, answer in parts:
                 scores.meet(*answer)
-            output.write(spread([(at, _predicted(field, found)) for at, (_, found, _) in parts], len(rows), None))
+            output.write(spread([(at, predicted(field, found)) for at, (_, found, _) in parts], len(rows), None))
         output.facts = {"target": field.name, "scores": scores.facts(field)} | row_filter.facts()
     row_filter.note()
     if not mode.json:
@@ -95,24 +95,6 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
             codes[row] = known[values[row]]
     codes[missing | (field.foreign(values, codes) if field.listed else False)] = np.nan
     return codes, int((np.isnan(codes) & ~missing).sum())
-
-
-def _predicted(field: Field, found: Forecast) -> pa.Table:
-    """A prediction as a table."""
-    import pyarrow as pa
-
-    if found.probabilities.shape[1]:
-        labels, best = field.labels(), found.probabilities.argmax(axis=1)
-        names = [f"p({'missing' if label is None else label})" for label in labels]
-        most_likely = {field.name: pa.array([labels[code] for code in best.tolist()])}
-        return pa.table(most_likely | dict(zip(names, found.probabilities.T, strict=False)))
-    places: list[Any] = [found.mean, *found.quantiles.T]
-    spread = {"standard_deviation": found.standard_deviation}
-    if field.temporal is not None:
-        places = [pa.array(field.decode(each, "text")[0], pa.string()) for each in places]
-        spread = {"standard_deviation_days": found.standard_deviation / DAY}
-    mean, low, median, high = places
-    return pa.table({"mean": mean} | spread | {"q05": low, "median": median, "q95": high})
 
 
 class _Scores:

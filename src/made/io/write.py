@@ -26,7 +26,7 @@ from made.io.checks import check_names, check_types, is_text, suffix_of
 from made.io.csv_blocks import NULLS
 from made.io.npy import plain_float
 
-__all__ = ["Writer", "as_table", "as_text", "spreadsheet_safe"]
+__all__ = ["Writer", "as_table", "as_text", "spreadsheet_safe", "write_csv"]
 
 # How text begins that a spreadsheet runs as a formula; the last four are the wide forms of the first.
 FORMULA = "\\A([=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
@@ -96,7 +96,7 @@ class Writer(AbstractContextManager["Writer"]):
                         f"{self.target!r}: the types of the columns change after row {self.rows}: {error} Write .csv."
                     ) from None
         if self._kind == ".csv":
-            _write_csv(table, handle, header=first)
+            write_csv(table, handle, header=first)
             if self.target == "-":
                 handle.flush()
             return
@@ -134,7 +134,7 @@ class Writer(AbstractContextManager["Writer"]):
         return DataError(f"{self.target!r} cannot be written: {reason}.")
 
 
-def _write_csv(table: pa.Table, handle: BinaryIO, *, header: bool) -> None:
+def write_csv(table: pa.Table, handle: BinaryIO, *, header: bool) -> None:
     """Write a table as lines, after one with the names if there is to be a header."""
     if header:
         handle.write((",".join(_quoted(pa.array(table.column_names, pa.large_string())).to_pylist()) + "\n").encode())

@@ -1,0 +1,92 @@
+"""The server: a socket, uvicorn on it, and an end that waits for the answers that are under way."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from made.errors import ParameterError
+from made.serve.bounds import Bounds
+from made.serve.gate import Gate
+
+__all__ = ["listen", "make_server", "run"]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address; port 0 is any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=256)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParameterError(
+            f"cannot listen at {host}, port {port}: {reason}. Choose another '--port'.", argument="port"
+        ) from None
+
+
+def run(app: Gate, listener: socket.socket, bounds: Bounds) -> None:
+    """Serve until SIGINT or SIGTERM; requests that have begun are answered first."""
+    make_server(app, bounds).run(sockets=[listener])
+
+
+def make_server(app: Gate, bounds: Bounds) -> uvicorn.Server:
+    """A server of an application, which has not begun."""
+    config = uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=bounds.connections,
+        timeout_keep_alive=max(1, int(min(bounds.seconds, 30))),
+        timeout_graceful_shutdown=int(bounds.seconds) + 1,
+    )
+    return _Server(config)
+
+
+class _Protocol(H11Protocol):
+    """A connection that is closed if the head of its first request does not arrive in time."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._head = asyncio.get_running_loop().call_later(self.timeout_keep_alive, self._too_slow)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle is not None:
+            self._head.cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head.cancel()
+        super().connection_lost(exc)
+
+    def _too_slow(self) -> None:
+        self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """A server whose graceful end is no failure: the signal is not raised again."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
