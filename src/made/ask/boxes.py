@@ -18,7 +18,18 @@ from made.errors import QuestionError
 from made.tables.dates import seconds_in
 from made.tables.field import Field
 
-__all__ = ["Box", "Boxes", "Region", "boxes_of", "columns_of", "common", "everything", "is_points", "values_in"]
+__all__ = [
+    "Box",
+    "Boxes",
+    "Region",
+    "box_of",
+    "boxes_of",
+    "columns_of",
+    "common",
+    "everything",
+    "is_points",
+    "values_in",
+]
 
 Region: TypeAlias = tuple[tuple[float, float], ...]
 Box: TypeAlias = Mapping[int, Region]
@@ -120,6 +131,28 @@ def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequen
         {1: ((-inf, 29.5),), 0: ((0.5, 1.5),)}
     """
     return [{}] if condition is None else _Algebra(kinds, fields).boxes(condition, False)
+
+
+def box_of(known: Mapping[int, float], fields: Sequence[Field], kinds: Sequence[Column]) -> dict[int, Region]:
+    """The box of the codes of some columns, by number.
+
+    Example:
+        >>> from made import Binary, Numeric
+        >>> fields = [Field("sex", Binary(), ("f", "m"), dtype="text"), Field("age", Numeric(40, 10, step=1))]
+        >>> box_of({0: 1, 1: 30}, fields, [field.column for field in fields])
+        {0: ((0.5, 1.5),), 1: ((29.5, 30.5),)}
+    """
+    box: dict[int, Region] = {}
+    for d, code in known.items():
+        kind = kinds[d]
+        if kind.listed and code not in range(kind.codes):
+            raise QuestionError(
+                f"column {fields[d].name!r} is given a value that training never saw, of which no question can be "
+                "asked: give another value."
+            )
+        ends = (code - 0.5, code + 0.5) if kind.listed else _ends(code, kind)
+        box[d] = ((MISSING, math.inf) if math.isinf(code) else ends,)
+    return box
 
 
 def columns_of(boxes: Boxes) -> list[int]:

@@ -12,7 +12,7 @@ states than :data:`MOST_STATES`, or with more ranges, :mod:`made.ask.progressive
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from made.ask.boxes import Box, Boxes, boxes_of, columns_of, common, everything, is_points, values_in
+from made.ask.boxes import Box, Boxes, box_of, boxes_of, columns_of, common, everything, is_points, values_in
 from made.ask.expressions import Condition, Not, Query
 from made.ask.parser import parse
 from made.ask.progressive import MOST_CELLS, Cells, Estimate, impossible
@@ -99,17 +99,21 @@ def probability(
     samples: int = SAMPLES,
     most_states: int = MOST_STATES,
     generator: torch.Generator | None = None,
+    known: Mapping[int, float] | None = None,
 ) -> Probability:
     """The probability of a condition, given another, under the ensemble; see :mod:`made.ask.parser`.
 
     An estimate takes as many paths as ``samples``, rounded up to the same number for each mask. A sum has at most
-    ``most_states`` states; 0 forces an estimate.
+    ``most_states`` states; 0 forces an estimate. ``known`` are codes of columns that are given as well, by number.
     """
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
         raise ValueError(f"{argument('samples')} should be a whole number, at least 2, not {samples!r}.")
     query = parse(question, fields) if isinstance(question, str) else question
     kinds = list(ensemble.network.columns)
-    given, points = _possible(boxes_of(query.given, fields, kinds), kinds, query)
+    conditions = boxes_of(query.given, fields, kinds)
+    if known:
+        conditions = common(conditions, [box_of(known, fields, kinds)], kinds)
+    given, points = _possible(conditions, kinds, query)
     text, sides = str(query), [(False, _inside(query.asked, given, points, fields, kinds))]
     with suppress(QuestionError):  # the negation may fall into too many boxes; then it is no help
         sides.append((True, _inside(Not(query.asked), given, points, fields, kinds)))

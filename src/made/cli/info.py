@@ -7,6 +7,7 @@ from made.cli.errors import command
 from made.cli.inputs import load
 from made.cli.options import MODEL, SEED
 from made.cli.printing import mode, print_json, say
+from made.display import visible
 
 
 @command
@@ -25,6 +26,7 @@ def info(folder: MODEL, seed: SEED = None) -> None:
         "rows": config.data.rows,
         "valid_rows": config.data.valid_rows,
         "columns": columns,
+        "given": model.view.evidence,
         "dropped": list(model.schema.dropped),
         "settings": config.parameters,
     }
@@ -37,5 +39,7 @@ def info(folder: MODEL, seed: SEED = None) -> None:
     say(f"training    {len(model.history)} epochs{validation}")
     say(f"parameters  {facts['parameters']}")
     say(f"network     {model.network.extra_repr()}")
+    for name, value in model.view.evidence.items():
+        say(f"given       {visible(name)} = {visible(str(value))}")
     say(f"columns     {len(model.schema.fields)}")
     print_columns(columns, model.schema)

@@ -45,7 +45,6 @@ def predict(
     has the column, predictions do not depend on it, and their scores are printed on standard error, or in the JSON.
     """
     from made.model.predicted import predicted
-    from made.queries.conditional import forecast
 
     model = load(folder, masks)
     d = model.position(place(target, model.schema.names))
@@ -55,7 +54,7 @@ def predict(
         table = model.table(rows, d)
         codes = model.codes(table, d)
         codes[:, d], unknown = _truth(model, table, d)
-        return codes[:, d], forecast(model.ensemble, codes, d), unknown
+        return codes[:, d], model.view.forecast(codes, d), unknown
 
     with Output(out, safe_csv=safe_csv) as output:
         for _, rows, parts in row_filter.stream(data, expect, blank=True):

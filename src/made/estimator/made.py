@@ -223,14 +223,14 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         """The estimator of a fitted model, with its parameters."""
         estimator = cls(**(model.config.parameters | {"device": "cpu"}))
         estimator.check_parameters()
-        names = [name for name in model.schema.names if name != model.config.target]
+        names = [name for name in model.schema.names if name != model.default_target]
         estimator.n_features_in_ = len(names)
         if model.schema.named:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return estimator._take(model)
 
     def _take(self, model: Model) -> MADE:
-        self.model_, self.target_ = model, model.config.target
+        self.model_, self.target_ = model, model.default_target
         self.n_epochs_ = len(model.history)
         self.best_epoch_, self.valid_nll_ = (model.config.scores.get(name) for name in ("best_epoch", "valid_nll"))
         return self

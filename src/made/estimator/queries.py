@@ -174,6 +174,17 @@ class Queries:
         """
         return self._model().probability(condition, samples=samples, random_state=self._random(random_state))
 
+    def condition(self, given: Mapping[Any, Any]) -> Model:
+        """The distribution of the other columns, given values of some, ``{column: value}``.
+
+        A view of the same model, with the same methods: it can be scored, sampled, asked, conditioned again and saved.
+        """
+        return self._model().condition(given)
+
+    def marginal(self, columns: Sequence[Any]) -> Model:
+        """The distribution of some columns, by name or number, whatever the others: a view, as :meth:`condition`."""
+        return self._model().marginal(columns)
+
     def surprise(self, X: Any) -> Any:
         """Contribution of each entry to the NLL of its row: -log p(x_d | x_<d), averaged over masks; NaN if missing.
 

@@ -17,8 +17,10 @@ __all__ = ["card"]
 MOST_COLUMNS = 100
 
 
-def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) -> str:
-    """The text, in Markdown."""
+def card(
+    config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch], given: Mapping[str, Any] | None = None
+) -> str:
+    """The text, in Markdown; ``given`` are the values that a view is conditioned on."""
     parameters, scores, fields = config["parameters"], config["scores"], schema.fields
     lines = [f"| {_cell(each.name)} | {each.kind} | {_cell(each.about())} |" for each in fields[:MOST_COLUMNS]]
     lines += [f"| ... and {len(fields) - MOST_COLUMNS} more | | |"] * (len(fields) > MOST_COLUMNS)
@@ -32,6 +34,7 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
             columns=len(fields),
             kinds=schema.kinds(),
             lines="\n".join(lines),
+            view=_view(config, given or {}),
             hidden=" x ".join(map(str, parameters["hidden_sizes"])) or "no",
             parameters=parameters,
             count=scores.get("parameters"),
@@ -40,6 +43,14 @@ def card(config: Mapping[str, Any], schema: Schema, history: Sequence[Epoch]) ->
             version=_cell(config["made"]),
         )
     )
+
+
+def _view(config: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    if config.get("view") is None:
+        return ""
+    about = ", ".join(map(_cell, config["view"]["columns"][:MOST_COLUMNS]))
+    known = ", ".join(f"{_cell(name)} = {_cell(str(value))}" for name, value in given.items())
+    return f"\nThis is a view of the model: of {about}{known and ', given ' + known}.\n"
 
 
 def _cell(text: str) -> str:

@@ -109,6 +109,9 @@ def _read(folder: Folder, to_train: bool) -> Stored:
             raise ModelError(f"{folder.path}: {name} has weights above {LARGEST_WEIGHT:g}.")
     network.eval()
     config.ensemble(network)  # refuses a number of masks or segments that the network does not support
+    if config.view is not None:
+        network.columns.check(config.known[None], network.c)
+        _ = config.kept  # refuses columns that are given
     return Stored(config, network, history, folder.finished, state, missingness)
 
 

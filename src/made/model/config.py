@@ -55,6 +55,7 @@ class Config:
     digest: str
     data: Data
     scores: dict[str, float | int | None] = field(default_factory=dict)
+    view: dict[str, Any] | None = None  # of :class:`made.model.view.View`: the codes that are given, and the columns
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", LATER | self.parameters)
@@ -67,12 +68,30 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object that :meth:`from_json` reads."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "view" or value is not None}
 
     @cached_property
     def schema(self) -> Schema:
         """The columns of the table."""
         return Schema([Field.from_json(each) for each in self.columns], self.named, self.dropped)
+
+    @cached_property
+    def known(self) -> NDArray[np.float64]:
+        """The codes that are given, NaN for all other columns; null is infinity, a missing number. Shape: (columns)."""
+        codes = np.full(len(self.columns), np.nan)
+        for name, code in ({} if self.view is None else self.view["given"]).items():
+            codes[self.schema.names.index(name)] = math.inf if code is None else code
+        return codes
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """The columns that queries are about: all that are neither given nor left out."""
+        names = self.schema.names
+        chosen = names if self.view is None else self.view["columns"]
+        kept = [names.index(name) for name in chosen]
+        if len(set(kept)) < len(kept) or not kept or not np.isnan(self.known[kept]).all():
+            raise ValueError("its 'view' should have columns, each once, of which none is given.")
+        return kept
 
     @cached_property
     def connectivities(self) -> Connectivities:
@@ -136,6 +155,15 @@ def _is_object(value: Any, holds: Callable[[Any], bool] = lambda value: True) ->
     return isinstance(value, dict) and all(map(holds, value.values()))
 
 
+def _is_view(value: Any) -> bool:
+    if not (_is_object(value) and value.keys() == {"given", "columns"} and isinstance(value["columns"], list)):
+        return False
+    known = value["given"]
+    return all(map(_is_text, value["columns"])) and _is_object(
+        known, lambda code: code is None or (isinstance(code, (int, float)) and not isinstance(code, bool))
+    )
+
+
 # For each entry a test of its value, and what it should be, in words.
 Entries: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
 ENTRIES: Entries = {
@@ -156,6 +184,7 @@ ENTRIES: Entries = {
         lambda value: _is_object(value, lambda each: each is None or _is_whole(each) or isinstance(each, float)),
         "an object of numbers and nulls",
     ),
+    "view": (_is_view, "an object with the codes that are given, and a list of columns"),
 }
 DATA_ENTRIES: Entries = {
     "rows": (lambda value: _is_whole(value) and value >= 1, "a whole number, at least 1"),

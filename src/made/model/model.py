@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import numbers
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -18,26 +15,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from made.ask.exact import SAMPLES, Probability, probability
+from made.ask.exact import SAMPLES, Probability
 from made.ask.frequency import satisfied
-from made.errors import DataError, QuestionError, UnseenWarning
-from made.hints import argument
+from made.errors import QuestionError
 from made.model.card import card
 from made.model.checkpoint import MISSING_VALUES, checkpoint_content, history_lines, read_folder, tensors_file
 from made.model.conditionals import Conditionals, Edges, conditional, edges_of
 from made.model.config import Config
 from made.model.folder import Content, replace_folder
 from made.model.packed import packed, unpacked
+from made.model.rows import Rows
 from made.network.masked import Network
-from made.queries.conditional import Forecast, forecast
-from made.queries.conditional import quantiles as quantiles_of
-from made.queries.denoising import denoise
+from made.queries.conditional import Forecast
 from made.queries.ensemble import Ensemble
-from made.queries.imputation import draw, fill
-from made.queries.likelihood import score, surprise
-from made.queries.marginals import marginals
-from made.queries.missingness import Missingness, draw_incomplete
-from made.tables.schema import Schema
+from made.queries.missingness import Missingness
 from made.tables.table import Table
 from made.training.state import Epoch, State
 
@@ -47,7 +38,7 @@ RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Rows):
     """A distribution over the rows of a table: a schema and an ensemble.
 
     Queries take rows as anything that :class:`made.tables.table.Table` reads: an array, a data frame, a sparse matrix.
@@ -111,13 +102,8 @@ class Model:
             "config.json": (json.dumps(self.config.to_json(), indent=2) + "\n").encode(),
             "model.safetensors": tensors_file(self.network.state_dict()),
             "history.jsonl": history_lines(self.history),
-            "README.md": card(self.config.to_json(), self.schema, self.history).encode(),
+            "README.md": card(self.config.to_json(), self.config.schema, self.history, self.view.evidence).encode(),
         } | ({} if missing is None else {MISSING_VALUES: tensors_file(missing.tensors())})
-
-    @property
-    def schema(self) -> Schema:
-        """The columns."""
-        return self.config.schema
 
     @property
     def network(self) -> Network:
@@ -128,6 +114,16 @@ class Model:
     def masks(self) -> list[int]:
         """The numbers of the masks that answer a query."""
         return self.ensemble.numbers
+
+    def condition(self, given: Mapping[Any, Any]) -> Model:
+        """See :meth:`made.MADE.condition`."""
+        return replace(self, config=self.view.given(self.known(given)[0]), state=None, template=None)
+
+    def marginal(self, columns: Sequence[Any]) -> Model:
+        """See :meth:`made.MADE.marginal`."""
+        named = [columns] if isinstance(columns, (str, numbers.Integral)) else columns
+        config = self.view.limited([self.position(column) for column in named])
+        return replace(self, config=config, state=None, template=None)
 
     def with_ensemble(self, masks: int | Sequence[int] | None, segments: int) -> Model:
         """The same model, answering with another number of masks and segments."""
@@ -141,76 +137,15 @@ class Model:
             random_state = np.random.RandomState(self.config.seed if random_state is None else random_state)
         return torch.Generator(self.network.c.device).manual_seed(int(random_state.randint(2**31 - 1)))
 
-    def position(self, column: Any) -> int:
-        """The number of a column, given by name or number."""
-        names = self.schema.names
-        if isinstance(column, str):
-            if column not in names:
-                raise QuestionError(f"there is no column {column!r}: the columns are {', '.join(names[:20])}.")
-            return names.index(column)
-        whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
-        if not whole or not -len(names) <= column < len(names):
-            raise QuestionError(f"a column is a name or a number from 0 to {len(names) - 1}, not {column!r}.")
-        return int(column) % len(names)
-
-    def target(self, target: Any = None) -> int:
-        """The number of the column to predict; by default of the ``y`` that it was fitted with."""
-        if target is None and self.config.target is None:
-            names = self.schema.names
-            raise QuestionError(
-                f"there is no target: name a column, such as target={names[-1]!r}, or give 'y' to fit. The columns are "
-                f"{', '.join(names[:20])}{', ...' if len(names) > 20 else ''}."
-            )
-        return self.position(self.config.target if target is None else target)
-
-    def table(self, X: Any, lacks: int | None = None) -> Table:
-        """Rows to query about; the target of the model, or the column ``lacks``, may be absent, and is then missing."""
-        if isinstance(X, Table):
-            return X
-        schema, target = self.schema, self.config.target
-        table = schema.table(X)
-        name = None if lacks is None else schema.names[lacks]
-        if name is not None and table.names is not None and name not in table.names:
-            table = table.with_empty_column(name)
-        if target is not None:
-            width = len(schema.fields)
-            if len(table.columns) == width - 1 if table.names is None else target not in table.names:
-                table = table.with_empty_column(target)
-            elif table.names is None and len(table.columns) != width:
-                raise DataError(
-                    f"X has {len(table.columns)} features, but MADE is expecting {width - 1} features as input."
-                )
-        return table
-
-    def codes(self, X: Any, target: int | None = None) -> NDArray[np.float64]:
-        """Rows as codes; the column ``target`` may be absent, and its values are ignored."""
-        return self.schema.encode(self.table(X, target), ignore=target)
-
-    def known(self, given: Mapping[Any, Any] | None, rows: int = 1) -> NDArray[np.float64]:
-        """Values of some columns as one coded row; a warning counts values that training never saw in ``rows`` rows."""
-        codes = np.full((1, len(self.schema.fields)), np.nan)
-        for column, value in (given or {}).items():
-            d = self.position(column)
-            field, alone = self.schema.fields[d], Table.of([[value]])
-            label = f"{argument('given')}: column {d} ({field.name!r})"
-            codes[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
-            if field.other and field.foreign(alone.columns[0], codes[:, d]).any():
-                warnings.warn(UnseenWarning({field.name: rows}), stacklevel=3)
-        return codes
-
-    def decode(self, codes: NDArray[np.float64]) -> Any:
-        """Codes as a table of the kind that the model was fitted on."""
-        rows, kind = self.schema.decode(codes, self.template), self.config.container
-        if self.template is None and kind in ("pandas", "polars") and find_spec(kind) is not None:
-            return rows.to_pandas() if kind == "pandas" else import_module("polars").from_arrow(rows)
-        return torch.from_numpy(rows) if self.template is None and kind == "torch" else rows
-
     def score_samples(self, X: Any, *, given: Any = None) -> NDArray[np.floating[Any]]:
         """See :meth:`made.MADE.score_samples`."""
         codes = self.codes(X)
         named = [given] if isinstance(given, (str, numbers.Integral)) else given
-        flags = None if given is None else np.isin(np.arange(codes.shape[1]), [self.position(c) for c in named])
-        return score(self.ensemble, codes, flags)
+        return self.view.score(codes, [] if given is None else [self.position(column) for column in named])
+
+    def score(self, X: Any) -> float:
+        """The mean of :meth:`score_samples`."""
+        return float(self.score_samples(X).mean(dtype=np.float64))
 
     def sample(
         self,
@@ -226,8 +161,8 @@ class Model:
         known = self.known(given, n_samples) if given is None or isinstance(given, Mapping) else self.codes(given)
         known, generator = known.repeat(n_samples, axis=0), self.generator(random_state)
         if missing:
-            return self.decode(draw_incomplete(self.ensemble, known, self.missingness, generator, temperature))
-        return self.decode(draw(self.ensemble, known, generator, temperature))
+            return self.decode(self.view.draw_incomplete(known, self.missingness, generator, temperature))
+        return self.decode(self.view.draw(known, generator, temperature))
 
     def impute(
         self,
@@ -248,7 +183,7 @@ class Model:
         codes = self.codes(table)
         generator = self.generator(random_state) if strategy == "sample" else None
         shown = codes.shape[1] - table.extra if return_uncertainty else 0
-        several, how = fill(self.ensemble, codes, strategy, draws=n_draws, generator=generator, uncertain=shown)
+        several, how = self.view.fill(codes, strategy, draws=n_draws, generator=generator, uncertain=shown)
         filled: Any = [self.schema.fill(table, each) for each in several]
         if n_draws == 1:
             filled = filled[0]
@@ -261,12 +196,12 @@ class Model:
         d = self.target(target)
         codes, dtype = self.codes(X, d), self.config.parameters["dtype"]
         self.classes(d)  # refuses a column of numbers
-        return forecast(self.ensemble, codes, d).probabilities.astype(dtype)
+        return self.view.forecast(codes, d).probabilities.astype(dtype)
 
     def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
         """The distribution of a column in each row, given what is observed of the others."""
         d = self.target(target)
-        return forecast(self.ensemble, self.codes(X, d), d, quantiles)
+        return self.view.forecast(self.codes(X, d), d, quantiles)
 
     def predict(self, X: Any, target: Any = None) -> NDArray[Any]:
         """See :meth:`made.MADE.predict`."""
@@ -287,8 +222,8 @@ class Model:
             raise QuestionError(f"column {field.name!r} has no order, and so no quantiles: ask for predict_proba.")
         codes = self.codes(X, d)
         if not field.listed:
-            return quantiles_of(self.ensemble, codes, d, quantiles)
-        below = forecast(self.ensemble, codes, d).probabilities.cumsum(axis=1)[:, :-1]
+            return self.view.quantiles(codes, d, quantiles)
+        below = self.view.forecast(codes, d).probabilities.cumsum(axis=1)[:, :-1]
         places = [(below < level - 1e-9).sum(axis=1) for level in quantiles]
         return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
 
@@ -298,23 +233,23 @@ class Model:
         """See :meth:`made.MADE.conditionals`."""
         _check_levels(quantiles)
         codes, fields = self.known(given), self.schema.fields
-        found = marginals(self.ensemble, codes)
+        found = self.view.marginals(codes)
         alone = self._edges if self.ensemble.any_order else {d: edges_of(fields[d], each) for d, each in found.items()}
         columns = {fields[d].name: conditional(fields[d], each, alone[d], quantiles) for d, each in found.items()}
-        log_p = 0.0 if len(found) == len(fields) else float(score(self.ensemble, codes)[0])
+        log_p = 0.0 if len(found) == len(fields) else float(self.view.score(codes)[0])
         return Conditionals(log_p, columns)
 
     @cached_property
     def _edges(self) -> dict[int, Edges]:
         """The bins of each column, the same whatever is given, so that distributions can be compared."""
-        found = marginals(self.ensemble, self.known(None))
+        found = self.view.marginals(self.known(None))
         return {d: edges_of(self.schema.fields[d], each) for d, each in found.items()}
 
     @property
     def has_classes(self) -> bool:
         """Whether the target, or without one any column, has a list of values."""
         named = zip(self.schema.names, self.schema.columns, strict=True)
-        return any(kind.cardinality for name, kind in named if self.config.target in (None, name))
+        return any(kind.cardinality for name, kind in named if self.default_target in (None, name))
 
     def classes(self, target: Any = None) -> NDArray[Any]:
         """See :meth:`made.MADE.classes`."""
@@ -347,7 +282,7 @@ class Model:
             wrong = errors[~((errors >= 0) & (errors < 1))][0]
             raise QuestionError(f"'error' should be a probability, at least 0 and below 1, not {wrong:g}.")
         generator, expected = self.generator(random_state), strategy == "mean"
-        clean = denoise(self.ensemble, self.codes(table), errors, expected=expected, generator=generator)
+        clean = self.view.denoise(self.codes(table), errors, expected=expected, generator=generator)
         columns = list(table.columns)
         places = self.schema.positions(table)
         for d in np.flatnonzero(clean.changed.any(axis=0)).tolist():
@@ -358,9 +293,7 @@ class Model:
 
     def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
         """See :meth:`made.MADE.probability`."""
-        return probability(
-            self.ensemble, self.schema.fields, condition, samples=samples, generator=self.generator(random_state)
-        )
+        return self.view.probability(condition, samples=samples, generator=self.generator(random_state))
 
     def satisfied(self, condition: str, X: Any) -> NDArray[np.float64]:
         """Which rows satisfy a condition: 1 or 0; NaN where what is given does not hold, or a value is missing."""
@@ -370,7 +303,7 @@ class Model:
         """See :meth:`made.MADE.surprise`."""
         table = self.table(X)
         codes = self.codes(table)
-        total = surprise(self.ensemble, codes).astype(self.config.parameters["dtype"])
+        total = self.view.surprise(codes).astype(self.config.parameters["dtype"])
         return table.put_numbers(total, self.schema.names)
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.columns.base import Column
-from made.errors import DataError, ModelError, ParameterError
+from made.errors import DataError, ModelError, ParameterError, QuestionError
 from made.hints import argument, hint
 from made.model.config import Config, Data, data_digest, new_config, number_of_epochs, number_of_segments
 from made.model.folder import is_begun
@@ -61,6 +61,8 @@ def prepare(
     valid = None if valid_table is None else schema.encode(valid_table, training=True)
     resumed = folder is not None and not overwrite and is_begun(folder)
     before = Model.load(folder, to_train=True) if folder is not None and resumed else None
+    if before is not None and before.config.view is not None:
+        raise QuestionError(f"{folder} holds a view of a model, which cannot be trained: choose another folder.")
     if seed is None:
         seed = int(np.random.randint(2**31 - 1)) if before is None else before.config.seed  # noqa: NPY002
     if valid is None:

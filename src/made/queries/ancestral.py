@@ -50,7 +50,7 @@ def ancestral(
     """
     columns, last = layout.columns, network.depth + 1
     given = known is not None and network.connectivities.any_order
-    layers = _beginnings(network, layout, values, known, given)
+    layers = _beginnings(network, layout, values, known, given, wanted)
     # Of each layer and degree: the index of its first unit, the number of its units, and their values.
     starts = [layout.layers[layer].starts(len(columns)) for layer in range(last + 1)]
     counts = [[end - begin for begin, end in pairwise(each)] for each in starts]
@@ -117,7 +117,12 @@ def ancestral(
 
 
 def _beginnings(
-    network: Network, layout: SortedLayout, values: Tensor, known: Tensor | None, given: bool
+    network: Network,
+    layout: SortedLayout,
+    values: Tensor,
+    known: Tensor | None,
+    given: bool,
+    wanted: Tensor | None = None,
 ) -> list[Tensor]:
     """The layers before anything is drawn, (units, rows): all terms but the products with drawn units.
 
@@ -125,7 +130,9 @@ def _beginnings(
     """
     nothing = torch.zeros_like(values, dtype=torch.bool)
     x, _ = network.inputs(layout, values, nothing if known is None else known)
-    seen, from_given = values.new_ones(values.shape[1], 1), {}  # in the end, every column is seen
+    seen, from_given = values.new_ones(values.shape[1], 1), {}  # in the end, every column is seen,
+    if wanted is not None:  # but for those that are neither known nor drawn
+        seen = (wanted.unsqueeze(1) if known is None else wanted.unsqueeze(1) | known.t()).to(values.dtype)
     if given and known is not None:
         from_given = network.from_given(layout, x, seen, known)
         x, seen = torch.zeros_like(x), seen * ~known.t()

@@ -44,12 +44,19 @@ class Uncertainty:
 
 @in_blocks
 def draw(
-    ensemble: Ensemble, known: NDArray[np.float64], generator: torch.Generator, temperature: float = 1.0
+    ensemble: Ensemble,
+    known: NDArray[np.float64],
+    generator: torch.Generator,
+    temperature: float = 1.0,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """Rows with every NaN replaced by a draw. Shapes: (rows, columns) to (rows, columns)."""
+    """Rows with every NaN replaced by a draw, in the columns that are ``wanted``. Shapes: (rows, columns) to the same.
+
+    A model of fixed orderings draws all columns.
+    """
     check_temperature(temperature)  # also where there is nothing to draw
     drawn = known.copy()
-    _draw_missing(ensemble, drawn, generator, temperature)
+    _draw_missing(ensemble, drawn, generator, temperature, wanted=wanted)
     return drawn
 
 
@@ -60,30 +67,42 @@ def _draw_missing(
     temperature: float = 1.0,
     *,
     shared_ordering: bool = False,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> None:
     """Replace the NaN of rows by draws, in place.
 
     ``shared_ordering`` is faster where rows lack many different columns: all rows share the orderings of the masks, but
     for those that lack a single value.
     """
-    missing = np.isnan(rows)
+    missing = np.isnan(rows) if wanted is None else np.isnan(rows) & wanted
     count = missing.sum(axis=1)
     apart = shared_ordering and ensemble.any_order and not ensemble.one_by_one
     if apart:
-        _draw_single(ensemble, rows, np.flatnonzero(count == 1), generator)
+        _draw_single(ensemble, rows, np.flatnonzero(count == 1), generator, missing)
     which = np.flatnonzero(count > apart)
     if len(which):
-        values = sample(ensemble, known=rows[which], temperature=temperature, asked_last=not apart, generator=generator)
+        values = sample(
+            ensemble,
+            known=rows[which],
+            temperature=temperature,
+            asked_last=not apart,
+            generator=generator,
+            wanted=wanted,
+        )
         rows[which] = np.where(missing[which], values.cpu().numpy(), rows[which])
 
 
 def _draw_single(
-    ensemble: Ensemble, rows: NDArray[np.float64], which: NDArray[np.intp], generator: torch.Generator
+    ensemble: Ensemble,
+    rows: NDArray[np.float64],
+    which: NDArray[np.intp],
+    generator: torch.Generator,
+    missing: NDArray[np.bool_],
 ) -> None:
     """Fill the only missing value of some rows, in place: one pass for each column is enough."""
     like = ensemble.network.c
     noise = uniform(len(which), 2, like=like, generator=generator).t()
-    lacking = np.isnan(rows[which]).argmax(axis=1) if len(which) else which
+    lacking = missing[which].argmax(axis=1) if len(which) else which
     for column in np.unique(lacking).tolist():
         places = np.flatnonzero(lacking == column)
         index = torch.from_numpy(places).to(like.device)
@@ -101,41 +120,44 @@ def fill(
     draws: int = 1,
     generator: torch.Generator | None = None,
     uncertain: int = 0,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.float64], Uncertainty | None]:
     """The codes with missing values filled, ``draws`` times, (draws, rows, columns); and the uncertainty of the first
-    ``uncertain`` columns, if there are any."""
-    filled, missing = np.repeat(codes[None], draws, axis=0), np.isnan(codes)
+    ``uncertain`` columns, if there are any. Only columns that are ``wanted`` are filled."""
+    filled, missing = np.repeat(codes[None], draws, axis=0), np.isnan(codes) & (True if wanted is None else wanted)
     if strategy == "sample":
         assert generator is not None
         rows = np.flatnonzero(missing.any(axis=1))
         # All draws of a row together: a pass for many rows takes hardly longer than one for few.
         drawn = codes[rows].repeat(draws, axis=0)
-        _draw_missing(ensemble, drawn, generator, shared_ordering=True)
+        _draw_missing(ensemble, drawn, generator, shared_ordering=True, wanted=wanted)
         filled[:, rows] = drawn.reshape(len(rows), draws, codes.shape[1]).swapaxes(0, 1)
     else:
-        for places, d, prediction in _missing(ensemble, codes, codes.shape[1]):
+        for places, d, prediction in _missing(ensemble, codes, missing):
             values = prediction.mode() if strategy == "mode" else prediction.mean()
             filled[:, places, d] = prediction.kind.outer(values).cpu().numpy()
-    return filled, _uncertainty(ensemble, codes, filled[..., :uncertain]) if uncertain else None
+    return filled, _uncertainty(ensemble, codes, filled[..., :uncertain], missing) if uncertain else None
 
 
 def _missing(
-    ensemble: Ensemble, codes: NDArray[np.float64], width: int
+    ensemble: Ensemble, codes: NDArray[np.float64], missing: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[np.intp], int, Prediction]]:
-    """For each of the first columns, the rows that lack it, and its distribution in them."""
-    missing, evidence = np.isnan(codes), Evidence.of(ensemble.network, codes)
-    for d in np.flatnonzero(missing[:, :width].any(axis=0)).tolist():
+    """For each column with ``missing`` values, the rows that lack it, and its distribution in them."""
+    evidence = Evidence.of(ensemble.network, codes)
+    for d in np.flatnonzero(missing.any(axis=0)).tolist():
         rows = torch.from_numpy(np.flatnonzero(missing[:, d])).to(evidence.values.device)
         for which, prediction in predictions(ensemble, evidence[rows], d):
             yield rows[which].cpu().numpy(), d, prediction
 
 
-def _uncertainty(ensemble: Ensemble, codes: NDArray[np.float64], filled: NDArray[np.float64]) -> Uncertainty:
+def _uncertainty(
+    ensemble: Ensemble, codes: NDArray[np.float64], filled: NDArray[np.float64], missing: NDArray[np.bool_]
+) -> Uncertainty:
     """The uncertainty of the filled entries of rows, (draws, rows, columns), of the first columns."""
     counts, width = ensemble.cardinalities, filled.shape[-1]
     entropy, deviation, low, high = (np.full((len(codes), width), np.nan) for _ in range(4))
     probability = np.full(filled.shape, np.nan)
-    for places, d, prediction in _missing(ensemble, codes, width):
+    for places, d, prediction in _missing(ensemble, codes, missing[:, :width]):
         if not counts[d]:
             summary = prediction.summary(INTERVAL)
             deviation[places, d] = summary.standard_deviation.cpu().numpy()

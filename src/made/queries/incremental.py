@@ -113,7 +113,8 @@ def complete(
 
     Each row has an ordering of its own. Rows that are at columns of the same kind share a pass, and the next pass is
     for the kind that most rows are at, so that there are fewer passes than for one ordering after the other. Shapes:
-    coded rows, positions of columns in the ordering of each row, and random numbers are all (rows, columns).
+    coded rows, positions of columns in the ordering of each row, and random numbers are all (rows, columns). A column
+    whose position is the number of columns is left out.
     """
     missing, width = rows.isnan(), rows.shape[1]
     filled = rows.masked_fill(missing, 0)

@@ -316,11 +316,11 @@ def score(ensemble: Ensemble, codes: NDArray[np.float64], given: Given | None = 
 
 @in_blocks
 @torch.no_grad()
-def surprise(ensemble: Ensemble, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+def surprise(ensemble: Ensemble, codes: NDArray[np.float64], given: Given | None = None) -> NDArray[np.float64]:
     r"""The surprise of each entry, :math:`-\log p(x_d \mid x_{<d})`, the mean over masks; NaN for a missing value.
 
     Shapes: (rows, columns) to (rows, columns). The sum over a row is the mean over masks of its NLL, an upper bound of
-    the NLL of the ensemble.
+    the NLL of the ensemble. That of a column that is ``given`` is 0.
 
     Example:
         >>> from made import Connectivities, Ensemble, Network
@@ -328,7 +328,7 @@ def surprise(ensemble: Ensemble, codes: NDArray[np.float64]) -> NDArray[np.float
         >>> surprise(ensemble, np.array([[1, np.nan]])).round(3)
         array([[0.693,   nan]])
     """
-    network, total, evidence = ensemble.network, np.zeros(codes.shape), Evidence.of(ensemble.network, codes)
+    network, total, evidence = ensemble.network, np.zeros(codes.shape), Evidence.of(ensemble.network, codes, given)
     for group in ensemble.schedule.groups(evidence):
         part, index, masks = evidence[group.rows], group.rows.cpu().numpy(), group.distinct_masks
         for connectivity, columns in (each for number in masks for each in group.passes(number)):

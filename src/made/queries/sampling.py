@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from made.columns.group import Rows
@@ -40,6 +41,7 @@ def sample(
     asked_last: bool = True,
     generator: torch.Generator | int | None = None,
     batch_size: int = 500,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> Tensor:
     """Rows drawn from the model. Shape: (rows, columns).
 
@@ -55,6 +57,7 @@ def sample(
         asked_last: see :func:`made.log_prob`.
         generator: a random generator, or a seed.
         batch_size: the number of rows drawn together; of one column at a time, the least number.
+        wanted: flags of the columns to draw, (columns); others stay NaN where they are not known. Default: all.
 
     Example:
         >>> from made import Connectivities, Ensemble, Network
@@ -100,6 +103,7 @@ def sample(
             asked_last=asked_last,
             batch_size=batch_size,
             temperature=temperature,
+            wanted=wanted,
         )
         return network.columns.outer(filled)
 
@@ -159,15 +163,19 @@ def complete(
     asked_last: bool = True,
     batch_size: int = 500,
     temperature: float = 1.0,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> Tensor:
     """Fill the NaN of each row under its own mask, with draws or with the most likely value of each column in turn.
 
     Rows are coded, and ``noise`` are uniform random numbers, both (rows, columns); ``None`` for the most likely values.
-    ``numbers`` are the masks of the rows, (rows). For all else see :func:`sample`.
+    ``numbers`` are the masks of the rows, (rows). For all else see :func:`sample`. Fixed orderings draw all columns.
     """
     network, filled = ensemble.network, rows.clone()
     missing = rows.isnan()
-    everything = Evidence(rows.masked_fill(missing, 0), None, None if missing.all() else ~missing)
+    chosen = None if wanted is None or not ensemble.any_order else torch.from_numpy(wanted).to(rows.device)
+    left_out = None if chosen is None else missing & ~chosen
+    observed = None if left_out is None else ~left_out
+    everything = Evidence(rows.masked_fill(missing, 0), observed, None if missing.all() else ~missing)
     require_prefixes(network, everything, numbers)
     # One by one, it makes no difference what comes last: the columns that are given are seen from the start.
     asked_last = asked_last and not ensemble.one_by_one
@@ -187,7 +195,8 @@ def complete(
             for connectivity, columns in group.passes(mask):
                 layout = network.layout(connectivity, packed=True)
                 assert isinstance(layout, SortedLayout)
-                wanted = None if columns is None else torch.from_numpy(columns).to(rows.device)
+                here = chosen if columns is None else torch.from_numpy(columns).to(rows.device)
+                here = here if chosen is None or here is None else here & chosen
                 for index in batches:
                     values = filled[index]
                     known = ~values.isnan()  # including the draws of earlier segments
@@ -198,12 +207,14 @@ def complete(
                         layout.arrange(known) if known.any() else None,
                         None if noise is None else layout.arrange(noise[index]),
                         temperature,
-                        None if wanted is None else layout.arrange(wanted),
+                        None if here is None else layout.arrange(here),
                     )
                     drawn = layout.restore(drawn)
-                    filled[index] = drawn if wanted is None else torch.where(wanted, drawn, values)
+                    filled[index] = drawn if here is None else torch.where(here, drawn, values)
     if one_by_one:
+        if left_out is not None:
+            positions[left_out.cpu()] = rows.shape[1]
         for index in torch.cat(one_by_one).sort().values.split(max(batch_size, incremental.rows_at_a_time(network))):
             some = None if noise is None else noise[index]
             filled[index] = incremental.complete(network, filled[index], positions[index.cpu()], some, temperature)
-    return filled
+    return filled if left_out is None else filled.masked_fill(left_out, torch.nan)
