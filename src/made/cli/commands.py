@@ -25,6 +25,7 @@ COMMANDS = [
     "denoise",
     "explain",
     "sql",
+    "mcp",
     "report",
     "serve",
     "info",

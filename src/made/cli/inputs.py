@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from made.model.model import Model
 
 
-def load(folder: Path, masks: int | None = None, told: bool = False) -> Model:
-    """A model from its folder; ``masks`` is how many a model of unlimited masks averages.
+def load(folder: Path, masks: int | None = None, told: bool = False, seed: int | None = None) -> Model:
+    """A model from its folder; ``masks`` is how many a model of unlimited masks averages, ``seed`` replaces its own.
 
     Unless that is ``told`` otherwise, a note says that its training is not finished.
     """
@@ -34,6 +34,8 @@ def load(folder: Path, masks: int | None = None, told: bool = False) -> Model:
         raise ModelError(f"{folder} cannot be read: {error.strerror or error}.") from None
     # Whatever the model was fitted on, rows are pyarrow tables here, which hold text and write every kind of file.
     model = replace(model, template=model.schema.blank(named=True))
+    if seed is not None:
+        model = replace(model, config=replace(model.config, seed=seed))
     if not model.finished and not told:
         note(f"Note: the training of {folder} is not finished; these are its best weights so far.")
     if masks is None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,9 +57,7 @@ def sql(
     names = name or [_identifier(folder) for folder in folders]
     if len(names) != len(folders) or len({each.lower() for each in names}) != len(names):
         raise usage(f"'--name' should be given {len(folders)} times, once for each model, all different.")
-    models = [load(folder) for folder in folders]
-    if seed is not None:
-        models = [replace(model, config=replace(model.config, seed=seed)) for model in models]
+    models = [load(folder, seed=seed) for folder in folders]
 
     gc.unfreeze()  # what Python does not collect at its end, the bindings of DuckDB report as leaks
     from made.sql import register  # it says so if DuckDB is not installed

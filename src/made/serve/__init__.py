@@ -1,4 +1,4 @@
-"""`made serve`: the page and the HTTP API of fitted models. Needs fastapi and uvicorn (the extra `serve`)."""
+"""Fitted models as services: the page and the HTTP API (the extra `serve`), and tools for assistants (`mcp`)."""
 
 from __future__ import annotations
 
