@@ -16,6 +16,8 @@ from made.ask.exact import SAMPLES, Probability
 from made.errors import DataError
 from made.model.conditionals import Conditionals
 from made.model.config import number_of_masks, number_of_segments
+from made.model.dependence import SAMPLES as PAIR_SAMPLES
+from made.model.dependence import Association, MutualInformation
 from made.model.model import Model, RandomState
 from made.queries.conditional import Forecast
 from made.tables.table import Table, with_target
@@ -184,6 +186,19 @@ class Queries:
     def marginal(self, columns: Sequence[Any]) -> Model:
         """The distribution of some columns, by name or number, whatever the others: a view, as :meth:`condition`."""
         return self._model().marginal(columns)
+
+    def mutual_information(
+        self, first: Any, second: Any, *, samples: int = PAIR_SAMPLES, random_state: RandomState = None
+    ) -> MutualInformation:
+        """How much two columns, by name or number, say about each other under the model, in nats, with its error.
+
+        A sum for columns with lists of values; otherwise an estimate by ``samples``. Given others: that of a view.
+        """
+        return self._model().mutual_information(first, second, samples=samples, random_state=self._random(random_state))
+
+    def association(self, *, samples: int = PAIR_SAMPLES, random_state: RandomState = None) -> Association:
+        """:meth:`mutual_information` of all pairs of columns."""
+        return self._model().association(samples=samples, random_state=self._random(random_state))
 
     def surprise(self, X: Any) -> Any:
         """Contribution of each entry to the NLL of its row: -log p(x_d | x_<d), averaged over masks; NaN if missing.

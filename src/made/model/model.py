@@ -22,6 +22,8 @@ from made.model.card import card
 from made.model.checkpoint import MISSING_VALUES, checkpoint_content, history_lines, read_folder, tensors_file
 from made.model.conditionals import Conditionals, Edges, conditional, edges_of
 from made.model.config import Config
+from made.model.dependence import SAMPLES as PAIR_SAMPLES
+from made.model.dependence import Association, MutualInformation, association
 from made.model.folder import Content, replace_folder
 from made.model.packed import packed, unpacked
 from made.model.rows import Rows
@@ -295,6 +297,24 @@ class Model(Rows):
         """See :meth:`made.MADE.probability`."""
         return self.view.probability(condition, samples=samples, generator=self.generator(random_state))
 
+    def mutual_information(
+        self, first: Any, second: Any, *, samples: int = PAIR_SAMPLES, random_state: RandomState = None
+    ) -> MutualInformation:
+        """See :meth:`made.MADE.mutual_information`."""
+        pair = [self.position(first), self.position(second)]
+        if pair[0] == pair[1]:
+            raise QuestionError(f"mutual information is of two columns, not of {self.schema.names[pair[0]]!r} alone.")
+        ((_, _, found),) = self._association(pair, samples, random_state).strongest(1)
+        return found
+
+    def association(self, *, samples: int = PAIR_SAMPLES, random_state: RandomState = None) -> Association:
+        """See :meth:`made.MADE.association`."""
+        return self._association(range(len(self.schema.fields)), samples, random_state)
+
+    def _association(self, columns: Sequence[int], samples: int, random_state: RandomState) -> Association:
+        _check_count("samples", samples, least=2)
+        return association(self.view, columns, samples, self.generator(random_state))
+
     def satisfied(self, condition: str, X: Any) -> NDArray[np.float64]:
         """Which rows satisfy a condition: 1 or 0; NaN where what is given does not hold, or a value is missing."""
         return satisfied(condition, self.schema.fields, self.codes(self.table(X)))
@@ -312,6 +332,6 @@ def _check_levels(quantiles: Sequence[float]) -> None:
         raise QuestionError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
 
 
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"'{name}' should be a whole number, at least 1, not {value!r}.")
+def _check_count(name: str, value: Any, least: int = 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")
