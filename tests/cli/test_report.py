@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
 import subprocess
 import sys
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pytest
 
@@ -81,3 +84,23 @@ def test_help_needs_no_torch() -> None:
     assert result.returncode == 0, result.stderr
     options = {"--out", "--samples", "--rows", "--top", "--seed", "--json", "--quiet"}
     assert options <= set(re.findall(r"--[a-z]+", result.stdout))
+
+
+def test_a_wrong_model_is_warned_about_and_a_good_one_is_not(tmp_path) -> None:
+    random = np.random.default_rng(0)
+    plan = random.choice(["month", "year"], 600)
+    churn = np.where(random.random(600) < np.where(plan == "month", 0.8, 0.1), "yes", "no")
+    table = pa.table({"plan": plan, "churn": churn, "age": random.normal(40, 10, 600)})
+    pyarrow.csv.write_csv(table, tmp_path / "rows.csv")
+    fitted(table, max_epochs=0, direct=False, initialization="zero-output").save(tmp_path / "wrong")
+    fitted(table, max_epochs=40, hidden_sizes=(16,)).save(tmp_path / "good")
+    out = tmp_path / "page.html"
+    said = run("report", tmp_path / "wrong", tmp_path / "rows.csv", "--out", out).stdout
+    assert said.startswith("Warning: 8 of 8 answers to questions about two columns differ from the rows")
+    assert "Remedy: train for longer, --max-epochs 100; or give such questions more weight, --pairs 4.0." in said
+    assert "Warning: Samples do not have the association between some columns: plan and churn" in said
+    facts = json.loads(run("report", tmp_path / "wrong", tmp_path / "rows.csv", "--json").stdout)
+    assert len(facts["warnings"]) == 2
+    assert facts["warnings"][0] in html.unescape(out.read_text())
+    facts = json.loads(run("report", tmp_path / "good", tmp_path / "rows.csv", "--json").stdout)
+    assert (facts["warnings"], facts["questions"]["wrong"], facts["questions"]["asked"]) == ([], 0, 8)

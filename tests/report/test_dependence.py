@@ -66,3 +66,42 @@ def test_of_very_many_columns_the_most_varied_are_measured(monkeypatch) -> None:
     codes = np.random.default_rng(0).integers(2, size=(100, 3))
     codes[:, 0] = 0
     assert dependence.compare(("a", "b", "c"), codes, codes).columns == ("b", "c")
+
+
+def associated(rows: int, noise: float, seed: int) -> np.ndarray:
+    """Two columns that agree but for some noise, and one that is independent of both."""
+    random = np.random.default_rng(seed)
+    first, other = random.integers(4, size=(2, rows))
+    second = np.where(random.random(rows) < noise, random.integers(4, size=rows), first)
+    return np.stack([first, second, other], axis=1)
+
+
+NAMES = ("a", "b", "c")
+
+
+def test_an_association_that_samples_lack_is_a_warning() -> None:
+    said = dependence.compare(NAMES, associated(500, 0.1, 0), associated(500, 0.6, 1)).warning("train for longer")
+    assert said.startswith("Samples do not have the association between some columns: a and b, 0.9")
+    assert said.endswith(" in samples. Remedy: train for longer.")
+    assert "c," not in said
+
+
+@pytest.mark.parametrize("rows", [60, 2000])
+def test_chance_is_no_warning(rows) -> None:
+    for seed in range(10):
+        found = dependence.compare(NAMES, associated(rows, 0.5, seed), associated(rows, 0.5, 100 + seed))
+        assert found.warning("train for longer") is None
+
+
+def test_a_small_difference_is_no_warning_however_certain() -> None:
+    found = dependence.compare(NAMES, associated(50_000, 0.5, 0), associated(50_000, 0.56, 1))
+    far = found.farthest[0]
+    assert abs(far.real - far.sampled) > 5 * far.error
+    assert found.warning("train for longer") is None
+
+
+def test_the_standard_error_is_that_of_repeated_tables() -> None:
+    values = [dependence.cramers_v(associated(400, 0.5, seed))[0, 1] for seed in range(200)]
+    found = dependence.compare(NAMES, associated(400, 0.5, 5000), associated(400, 0.5, 5001))
+    pair = next(each for each in found.farthest if {each.first, each.second} == {"a", "b"})
+    assert pair.error == pytest.approx(np.sqrt(2) * np.std(values), rel=0.35)

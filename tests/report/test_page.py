@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 from browser import browse, fitted, in_a_browser, parsed
 from made.report.measure import measure
 from made.report.page import page
+from made.report.questions import Question, Questions
 from made.report.rows import with_missing
 
 SECTIONS = {"columns", "shares", "dependence", "likelihood", "odd", "model"}
@@ -142,3 +144,20 @@ def test_a_browser_shows_what_is_long_and_obeys_nothing(tmp_path) -> None:
         assert each["scroll"] <= each["wide"]
         assert each["outside"] == []
         assert each["title"] != "evil"
+
+
+def test_warnings_stand_at_the_top_and_questions_in_a_section_of_their_own(report) -> None:
+    wrong = Questions(10, 0.1, 1, (Question("<a>", "x", "b", "y", 0.25, 0.5, 1100),))
+    text = page(replace(report, kinds=("The <kind> is wrong.",), questions=wrong))
+    parsed(text)
+    assert text.index("The &lt;kind&gt; is wrong.") < text.index('class="conclusions"')
+    assert '<td class="number">0.25</td><td class="number">0.50</td><td class="number">1,100</td>' in text
+    assert 'href="#questions"' in text
+
+
+def test_a_page_without_warnings_and_questions_has_no_place_for_them(report) -> None:
+    certain = tuple(replace(each, sampled=each.real) for each in report.dependence.farthest)
+    pairs = replace(report.dependence, farthest=certain)
+    text = page(replace(report, kinds=(), questions=Questions(), dependence=pairs))
+    assert 'class="warnings"' not in text
+    assert 'href="#questions"' not in text

@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from made.report.dependence import ColumnPair
+from made.report.questions import Question, Questions
+
 
 @pytest.mark.parametrize(
     ("nll", "sampled", "conclusion"),
@@ -46,3 +49,37 @@ def test_the_column_that_differs_most_is_named(report) -> None:
         f"In 1 of 2 columns, samples differ from the rows by more than chance, most in {second.name}: distance 0.020, "
         "threshold 0.010."
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        ({"finished": False}, "let training come to its end"),
+        ({"epochs": (), "best_epoch": None}, "train for longer, max_epochs=200"),
+        ({"best_epoch": 99}, "train for longer, max_epochs=200"),
+        ({"best_epoch": 50}, "use a larger network, hidden_sizes=(16,)"),
+        (
+            {"best_epoch": 99, "settings": {"max_epochs": 500, "max_seconds": 60.0}},
+            "train for longer, max_seconds=120.0",
+        ),
+    ],
+)
+def test_the_remedy_suits_how_training_ended(report, change, remedy) -> None:
+    curve = tuple((i, 5.0, 5.0) for i in range(100))
+    settings = {"max_epochs": 100, "hidden_sizes": [8]}
+    trained = replace(report.training, epochs=curve, settings=settings)
+    assert replace(trained, **change).remedy() == remedy
+
+
+def test_warnings_are_of_kinds_questions_and_associations(report) -> None:
+    wrong = Questions(10, 0.1, 1, (Question("a", "x", "b", "y", 0.2, 0.5, 100),))
+    pairs = replace(report.dependence, farthest=(ColumnPair("a", "b", 0.9, 0.1, 0.01),))
+    bad = replace(report, kinds=("A kind.",), questions=wrong, dependence=pairs)
+    first, second, third = bad.warnings()
+    assert first == "A kind."
+    assert "P(a = x | b = y)" in second
+    assert "a and b, 0.90 in the rows and 0.10 in samples" in third
+    assert bad.facts()["warnings"] == bad.warnings()
+    assert bad.facts()["questions"]["worst"][0]["frequency"] == 0.5
+    fine = replace(report, kinds=(), questions=Questions(), dependence=replace(report.dependence, farthest=()))
+    assert fine.warnings() == []

@@ -44,6 +44,6 @@ def report(
     if mode.json:
         print_json(found.facts() | {"page": None if path is None else str(path)})
         return
-    for sentence in found.sentences():
+    for sentence in [*(f"Warning: {each}" for each in found.warnings()), *found.sentences()]:
         say(sentence)
     note(f"The page is {path}.")

@@ -20,6 +20,9 @@ MOST_VALUES = 12
 MOST_SHOWN = 40
 MOST_COLUMNS = 400  # whose pairs are measured
 ROWS_AT_A_TIME = 2000
+RESAMPLED = 30  # times, for a standard error
+ERRORS = 5.0  # standard errors, that chance explains
+MATERIAL = 0.1  # a difference below it is not worth a warning
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class ColumnPair:
     second: str
     real: float
     sampled: float
+    error: float | None = None  # standard error of the difference, if it was computed
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,18 @@ class Dependence:
         pair = f"{far.first} and {far.second}: {far.real:.2f} in the rows, {far.sampled:.2f} in samples"
         return f"The association between two columns is off by {self.difference:.3f} {over} {pair}."
 
+    def warning(self, remedy: str) -> str | None:
+        """A warning with its remedy, if an association differs by more than chance and by more than 0.1."""
+        gaps = [(abs(each.real - each.sampled), each) for each in self.farthest]
+        wrong = [each for gap, each in gaps if gap > MATERIAL and each.error is not None and gap > ERRORS * each.error]
+        if not wrong:
+            return None
+        shown = "; ".join(
+            f"{each.first} and {each.second}, {each.real:.2f} in the rows and {each.sampled:.2f} in samples"
+            for each in wrong[:3]
+        )
+        return f"Samples do not have the association between some columns: {shown}. Remedy: {remedy}."
+
 
 def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.intp], most: int = 8) -> Dependence:
     """Compare rows and samples, both coded by :func:`binned`. Shapes: (rows, columns) and (samples, columns)."""
@@ -75,13 +91,14 @@ def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.
     known = ~np.isnan(values[0]) & ~np.isnan(values[1])
     gaps = np.where(known, np.abs(values[0] - values[1]), -1.0)
 
-    def pairs(weight: Numbers) -> tuple[ColumnPair, ...]:
-        order = np.argsort(-weight, kind="stable")[:most].tolist()
-        return tuple(
-            ColumnPair(names[chosen[first[p]]], names[chosen[second[p]]], float(values[0][p]), float(values[1][p]))
-            for p in order
-            if known[p]
-        )
+    def pairs(weight: Numbers, *, with_error: bool = False) -> tuple[ColumnPair, ...]:
+        found = []
+        for p in np.argsort(-weight, kind="stable")[:most].tolist():
+            two = [int(chosen[first[p]]), int(chosen[second[p]])]
+            error = _error(real[:, two], sampled[:, two]) if with_error and known[p] else None
+            if known[p]:
+                found.append(ColumnPair(names[two[0]], names[two[1]], float(values[0][p]), float(values[1][p]), error))
+        return tuple(found)
 
     strength = np.nan_to_num(np.maximum(*matrices), nan=-1.0)
     np.fill_diagonal(strength, -1.0)
@@ -95,8 +112,18 @@ def compare(names: tuple[str, ...], real: NDArray[np.intp], sampled: NDArray[np.
         pairs=int(known.sum()),
         difference=float(gaps[known].mean()) if known.any() else float("nan"),
         strongest=pairs(np.where(known, values[0], -1.0)),
-        farthest=pairs(gaps),
+        farthest=pairs(gaps, with_error=True),
     )
+
+
+def _error(*tables: NDArray[np.intp]) -> float:
+    """The standard error of the difference between the associations of two columns in two tables, by resampling."""
+    random, variance = np.random.default_rng(0), 0.0
+    for codes in tables:
+        draws = [cramers_v(codes[random.integers(len(codes), size=len(codes))])[0, 1] for _ in range(RESAMPLED)]
+        known = [value for value in draws if not np.isnan(value)]
+        variance += float(np.var(known, ddof=1)) if len(known) > 1 else float("inf")
+    return float(np.sqrt(variance))
 
 
 def binned(real: Numbers, sampled: Numbers, *, discrete: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

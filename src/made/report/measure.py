@@ -18,7 +18,9 @@ from made.errors import UnseenWarning
 from made.model.model import Model
 from made.queries.likelihood import mean_and_interval
 from made.report import column, dependence
+from made.report.kinds import kind_warnings
 from made.report.odd import oddest
+from made.report.questions import ask
 from made.report.report import Likelihood, Report, Training
 from made.report.rows import Numbers, arrow, infinite, is_date, numbers, with_missing
 from made.tables.field import Field
@@ -72,7 +74,7 @@ def measure(
         sampled = with_missing(sampled, wrong)
         notes.append(f"{wrong.sum():,} sampled values overflow a float, and are left out.")
     real_codes, sampled_codes = model.codes(table), model.codes(sampled)
-    columns, binned, unseen = [], [], dict[str, int]()
+    columns, binned, kinds, unseen = [], [], list[str](), dict[str, int]()
     for d, field in enumerate(schema.fields):
         if foreign := int(field.foreign(real_codes[:, d], real_codes[:, d]).sum()):
             unseen[field.name] = foreign
@@ -82,6 +84,7 @@ def measure(
         labels = _labels(field, pair) if listed else None
         columns.append(column.compare(field.name, field.column, *pair, labels=labels, dates=dates, random=random))
         binned.append(dependence.binned(*pair, discrete=listed))
+        kinds += kind_warnings(field, real_codes[:, d], *pair)
     if unseen:
         notes.append(f"The rows have {UnseenWarning(unseen)}")
     if empty := [each.name for each in columns if each.distance is None]:
@@ -103,6 +106,8 @@ def measure(
         likelihood=_likelihood(model, log_prob, np.isnan(real_codes), sampled),
         training=_training(model),
         odd=oddest(model, table, log_prob, places, top, random),
+        questions=ask(model, real_codes),
+        kinds=tuple(kinds),
     )
 
 

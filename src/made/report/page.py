@@ -17,6 +17,7 @@ SECTIONS = {
     "columns": "Columns",
     "shares": "Distributions",
     "dependence": "Association",
+    "questions": "Short questions",
     "likelihood": "Likelihood and learning",
     "odd": "Oddest rows",
     "model": "Model",
@@ -27,12 +28,13 @@ def page(report: Report) -> str:
     """The page of a report."""
     distances = [each.distance for each in report.columns if each.distance is not None]
     pairs, every = report.dependence, range(len(report.columns))
+    empty = {place for place, some in (("odd", report.odd), ("questions", report.questions.asked)) if not some}
     farthest = sorted(every, key=lambda place: -(report.columns[place].distance or 0.0))
     return render(
         "report.html",
         command="report",
         report=report,
-        sections={place: name for place, name in SECTIONS.items() if place != "odd" or report.odd},
+        sections={place: name for place, name in SECTIONS.items() if place not in empty},
         mean_distance=sum(distances) / len(distances) if distances else None,
         charts={place: _chart(report.columns[place]) for place in sorted(farthest[:MOST_CHARTS])},
         heat=figures.heat(pairs, "Association of all pairs of columns, real and sampled") if pairs.pairs else "",

@@ -7,9 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from made.columns.bins import Histogram
+from made.hints import hint
 from made.report.column import ColumnComparison
 from made.report.dependence import Dependence
 from made.report.odd import OddRow
+from made.report.questions import Questions
+
+FEW_EPOCHS = 100
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,30 @@ class Training:
             return f"The model was trained for {len(self.epochs)} epochs, without validation rows."
         last = self.epochs[-1][0]
         text = f"The best epoch is {self.best_epoch} of {self.epochs[0][0]} to {last}"
-        limited = len(self.epochs) >= self.settings.get("max_epochs", 0) or self.settings.get("max_seconds") is not None
-        if limited and last - self.best_epoch <= max(2, last // 20):
+        if self.improving:
             return f"{text}: training ended while it was still improving; longer training may help."
         return f"{text}."
+
+    @property
+    def improving(self) -> bool:
+        """Whether the epochs or the time ended training, and not early stopping."""
+        if not self.epochs or self.best_epoch is None:
+            return not self.epochs
+        last, seconds = self.epochs[-1][0], self.settings.get("max_seconds")
+        limited = len(self.epochs) >= self.settings.get("max_epochs", 0) or seconds is not None
+        return limited and last - self.best_epoch <= max(2, last // 20)
+
+    def remedy(self) -> str:
+        """What may help a model that has not learned enough."""
+        if not self.finished:
+            return "let training come to its end"
+        if self.improving:
+            seconds, most = self.settings.get("max_seconds"), self.settings.get("max_epochs", 0)
+            if seconds is not None and len(self.epochs) < most:
+                return f"train for longer, {hint(max_seconds=2 * seconds)}"
+            return f"train for longer, {hint(max_epochs=max(2 * most, FEW_EPOCHS))}"
+        sizes = tuple(2 * size for size in self.settings.get("hidden_sizes", ())) or (256,)
+        return f"use a larger network, {hint(hidden_sizes=sizes)}"
 
 
 @dataclass(frozen=True)
@@ -78,7 +102,10 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Report:
-    """A model compared with rows, of which there are ``rows_in_data``; ``made`` is the version of this package."""
+    """A model compared with rows, of which there are ``rows_in_data``; ``made`` is the version of this package.
+
+    ``kinds`` are warnings about the kinds of columns.
+    """
 
     made: str
     model: str
@@ -93,10 +120,18 @@ class Report:
     likelihood: Likelihood
     training: Training
     odd: tuple[OddRow, ...]
+    questions: Questions
+    kinds: tuple[str, ...]
 
     def facts(self) -> dict[str, Any]:
         """All numbers, for JSON."""
-        return {**asdict(self), "unit": "nats", "conclusions": self.sentences()}
+        return {**asdict(self), "unit": "nats", "warnings": self.warnings(), "conclusions": self.sentences()}
+
+    def warnings(self) -> list[str]:
+        """What went wrong, each with its remedy; nothing, if all is well."""
+        remedy = self.training.remedy()
+        found = [self.questions.warning(self.training.settings.get("pairs", 0.0), remedy)]
+        return [*self.kinds, *filter(None, [*found, self.dependence.warning(remedy)])]
 
     def sentences(self) -> list[str]:
         """The conclusions in words."""
