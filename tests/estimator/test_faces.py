@@ -50,8 +50,16 @@ FRAME.loc[5, "colour"] = "violet"
 LABEL = pd.Series(np.where(HEIGHT > 170, "tall", "small"), name="size")
 
 
+def expected_failures(estimator) -> dict[str, str]:
+    if isinstance(estimator, MADEImputer | MADEOutlierDetector):
+        return {}
+    reason = "it shuffles the weighted rows, and batches depend on their order; tests/training/test_weights.py does not"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+
+
 @parametrize_with_checks(
-    [MADEImputer(TINY), MADEOutlierDetector(TINY), MADEClassifier(LEARNING), MADERegressor(LEARNING)]
+    [MADEImputer(TINY), MADEOutlierDetector(TINY), MADEClassifier(LEARNING), MADERegressor(LEARNING)],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks_it(estimator, check) -> None:
     with warnings.catch_warnings():

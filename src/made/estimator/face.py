@@ -78,7 +78,7 @@ class Face(BaseEstimator):  # type: ignore[misc]
             raise AttributeError(f"{type(self).__name__!r} object is not fitted and has no attribute {name!r}")
         return getattr(self.made, name)
 
-    def _fit(self, X: Any, y: Any = None, kind: Any = None) -> None:
+    def _fit(self, X: Any, y: Any = None, kind: Any = None, sample_weight: Any = None) -> None:
         """Fit a model of the rows, and of the target ``y``, a column of this kind; a fitted model is taken as it is."""
         if self.is_prefit:
             self.__dict__.pop("made_", None)
@@ -94,7 +94,7 @@ class Face(BaseEstimator):  # type: ignore[misc]
         if y is not None:
             with suppress(TypeError):  # rows without columns, which are refused below
                 made.columns = _with_target(made.columns, _num_features(X), kind)
-        self.made_ = made.fit(X, y)
+        self.made_ = made.fit(X, y, sample_weight)
 
 
 def _with_target(columns: Kinds, width: int, kind: Any) -> Kinds:

@@ -46,9 +46,9 @@ class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore
         self.strategy = strategy
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> MADEImputer:
-        """Learn the distribution of the rows; ``y`` is ignored."""
-        self._fit(X)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MADEImputer:
+        """Learn the distribution of the rows; ``y`` is ignored. A row of weight 2 counts as the row twice."""
+        self._fit(X, sample_weight=sample_weight)
         return self
 
     def transform(self, X: Any) -> Any:

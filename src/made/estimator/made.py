@@ -21,6 +21,7 @@ from made.parameters import PARAMETERS
 from made.tables.schema import Kinds, dropped
 from made.tables.table import Table, with_target
 from made.training.state import Epoch
+from made.training.weights import checked_weights
 
 __all__ = ["MADE"]
 
@@ -151,6 +152,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         X_valid: Any = None,
         resume_from: str | os.PathLike[str] | None = None,
@@ -163,6 +165,8 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
             X: the rows: an array, a sparse matrix, or a data frame.
             y: one more column, the target: what :meth:`predict` and :meth:`predict_proba` predict. Rows to query about
                 may have it or not.
+            sample_weight: how often each row counts: a weight of 2 is the row twice. Weights that are not all whole
+                numbers are relative: they are scaled to a mean of 1. Rows of ``X_valid`` count once.
             X_valid: validation rows. Default: a random ``validation_fraction`` of X.
             resume_from: a folder for checkpoints, and for the model at the end. A run that it holds is resumed exactly,
                 with the same rows and parameters; ``max_epochs`` and ``max_seconds`` may be greater than before, unless
@@ -185,7 +189,11 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         seed = None if seed is None else int(seed)
         target = None if y is None else table.all_names()[-1]
         folder, parameters = None if resume_from is None else Path(resume_from), self.get_params(deep=False)
-        run = prepare(table, valid_table, parameters, seed=seed, target=target, folder=folder, overwrite=overwrite)
+        weights = checked_weights(sample_weight, table.rows)
+        if weights is not None:
+            table, weights = table.repeated(weights > 0), weights[weights > 0]
+        options: Any = {"seed": seed, "target": target, "folder": folder, "overwrite": overwrite, "weights": weights}
+        run = prepare(table, valid_table, parameters, **options)
         try:
             run.go(verbose=bool(self.verbose), tensorboard=self.tensorboard, after_epoch=after_epoch)
         finally:

@@ -48,11 +48,14 @@ class Queries:
         """
         return self._model().score_samples(self._table(X), given=given)
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean of :meth:`score_samples`, with ``y`` as the target if the model has one that X lacks."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean of :meth:`score_samples`, with ``y`` as the target if the model has one that X lacks.
+
+        With a ``sample_weight``, the weighted mean.
+        """
         if y is not None and getattr(self, "target_", None) is not None and self._table(X).extra:
             X = with_target(X, y)
-        return float(self.score_samples(X).mean(dtype=np.float64))
+        return self._model().score(self._table(X), sample_weight)
 
     def sample(
         self,

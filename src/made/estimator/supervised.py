@@ -86,17 +86,20 @@ class MADEClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         ['yes', 'no']
     """
 
-    def fit(self, X: Any, y: Any = None) -> MADEClassifier:
-        """Learn the distribution of the rows, with the target ``y`` as one more column."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MADEClassifier:
+        """Learn the distribution of the rows, with the target ``y`` as one more column.
+
+        A row with a ``sample_weight`` of 2 counts as the row twice.
+        """
         values = self._checked(X, y)
         self.__dict__.pop("_classes", None)
         if values is None or self.is_prefit:
-            self._fit(X)
+            self._fit(X, sample_weight=sample_weight)
             self.made.classes(self._column())  # refuses a column of numbers
             return self
         check_classification_targets(values)
         self._classes = np.unique(values)
-        self._fit(X, y if hasattr(y, "name") else values, self._classes.tolist())
+        self._fit(X, y if hasattr(y, "name") else values, self._classes.tolist(), sample_weight)
         return self
 
     @property
@@ -146,8 +149,11 @@ class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         True
     """
 
-    def fit(self, X: Any, y: Any = None) -> MADERegressor:
-        """Learn the distribution of the rows, with the target ``y`` as one more column."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MADERegressor:
+        """Learn the distribution of the rows, with the target ``y`` as one more column.
+
+        A row with a ``sample_weight`` of 2 counts as the row twice.
+        """
         values = self._checked(X, y)
         if values is not None and not self.is_prefit:
             try:
@@ -155,7 +161,7 @@ class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
             except (TypeError, ValueError):
                 raise DataError("'y' should be numbers: MADEClassifier predicts other columns.") from None
             assert_all_finite(values, input_name="y")
-        self._fit(X, y if hasattr(y, "name") else values, "numeric")
+        self._fit(X, y if hasattr(y, "name") else values, "numeric", sample_weight)
         self._numbers()
         return self
 

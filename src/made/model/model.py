@@ -33,6 +33,7 @@ from made.queries.ensemble import Ensemble
 from made.queries.missingness import Missingness
 from made.tables.table import Table
 from made.training.state import Epoch, State
+from made.training.weights import checked_weights
 
 __all__ = ["Model", "RandomState"]
 
@@ -145,9 +146,10 @@ class Model(Rows):
         named = [given] if isinstance(given, (str, numbers.Integral)) else given
         return self.view.score(codes, [] if given is None else [self.position(column) for column in named])
 
-    def score(self, X: Any) -> float:
-        """The mean of :meth:`score_samples`."""
-        return float(self.score_samples(X).mean(dtype=np.float64))
+    def score(self, X: Any, sample_weight: Any = None) -> float:
+        """The mean of :meth:`score_samples`, weighted if the rows have weights."""
+        log_prob = self.score_samples(X).astype(np.float64)
+        return float(np.average(log_prob, weights=checked_weights(sample_weight, len(log_prob))))
 
     def sample(
         self,

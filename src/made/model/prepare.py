@@ -26,6 +26,7 @@ from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.config import TrainingConfig
 from made.training.trainer import Trainer
+from made.training.weights import RowWeights
 
 __all__ = ["check_parameters", "prepare", "training_config"]
 
@@ -42,6 +43,7 @@ def prepare(
     target: str | None = None,
     folder: Path | None = None,
     overwrite: bool = False,
+    weights: NDArray[np.float64] | None = None,
 ) -> Run:
     """A run of training that is ready to go.
 
@@ -53,8 +55,10 @@ def prepare(
         target: the name of the column to predict.
         folder: a folder for checkpoints; a run that it holds is resumed, with the same rows and parameters.
         overwrite: start anew, even if the folder holds a run or a model.
+        weights: how often each training row counts; none is 0.
     """
-    together = table if valid_table is None else table.with_rows_of(valid_table)
+    counted = table if weights is None else table.repeated(RowWeights(weights).counts)
+    together = counted if valid_table is None else counted.with_rows_of(valid_table)
     options = {name: parameters[name] for name in ("missing", "unseen", "extrapolate")}
     schema = Schema.infer(together, parameters["columns"], **options)
     codes = schema.encode(table, training=True)
@@ -65,15 +69,24 @@ def prepare(
         raise QuestionError(f"{folder} holds a view of a model, which cannot be trained: choose another folder.")
     if seed is None:
         seed = int(np.random.randint(2**31 - 1)) if before is None else before.config.seed  # noqa: NPY002
-    if valid is None:
-        codes, valid = _split(codes, seed, parameters)
-    data = Data(rows=len(codes), valid_rows=0 if valid is None else len(valid), sha256=data_digest(codes, valid))
+    held_out = 0 if valid is not None else _held_out(len(codes), parameters)
+    order = _order(len(codes), seed)
+    train, apart = np.sort(order[held_out:]), np.sort(order[:held_out])
+    if held_out:
+        valid = codes[apart]
+    known = [codes[train], valid] if weights is None else [codes[train], valid, weights[train, None]]
+    digest, codes = data_digest(*known), codes[train]
+    if weights is not None and valid is not None and held_out:
+        valid = valid[RowWeights(weights[apart]).order(0, seed)]
+    often = None if weights is None else RowWeights(weights[train])
+    rows = len(codes) if often is None else often.rows
+    data = Data(rows=rows, valid_rows=0 if valid is None else len(valid), sha256=digest)
     if before is not None and before.config.data == data:
         schema = before.schema  # a later version may infer more from the same values
     elif parameters["standardized"]:
-        schema = schema.standardized(codes)
+        schema = schema.standardized(codes if often is None else codes[often.order(0, seed)])
     try:
-        stored = _stored(parameters, seed, schema, len(codes))
+        stored = _stored(parameters, seed, schema, rows)
         config = new_config(stored, seed, schema, _container(table), data, target)
     except ValueError as error:
         raise ParameterError(str(error)) from None
@@ -83,7 +96,7 @@ def prepare(
         if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
             return Run(None, config, template, folder, replace(before, template=template))
     check_memory(config)
-    return Run(_trainer(config, codes, valid, parameters, before, folder), config, template, folder, before)
+    return Run(_trainer(config, codes, valid, parameters, before, folder, often), config, template, folder, before)
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -119,14 +132,16 @@ def _trainer(
     parameters: Mapping[str, Any],
     before: Model | None,
     folder: Path | None,
+    weights: RowWeights | None,
 ) -> Trainer:
     state = None if before is None else before.state
     network = config.network().to(parameters["device"])
     try:
         rows = Evidence.of(network, codes)
         if parameters["bias"] == "independent" and state is None:
-            network.start_independent(rows.values, rows.observed)
-        return Trainer(network, rows, valid, training_config(config), state)
+            counted = rows if weights is None else rows[torch.from_numpy(weights.order(0, config.seed))]
+            network.start_independent(counted.values, counted.observed)
+        return Trainer(network, rows, valid, training_config(config), state, weights)
     except DataError:
         raise
     except (ValueError, RuntimeError, TypeError) as error:
@@ -135,21 +150,22 @@ def _trainer(
         raise ModelError(f"{folder}: training cannot be resumed from its checkpoint: {error}") from None
 
 
-def _split(
-    codes: NDArray[np.float64], seed: int, parameters: Mapping[str, Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Training rows, and a random share of validation rows, at least one."""
-    fraction = parameters["validation_fraction"]
-    if fraction == 0 or (parameters["max_epochs"] == 0 and len(codes) < 2):
-        return codes, None
-    if len(codes) < 2:
+def _held_out(rows: int, parameters: Mapping[str, Any]) -> int:
+    """The number of rows for validation, at least one unless there should be none."""
+    fraction: float = parameters["validation_fraction"]
+    if fraction == 0 or (parameters["max_epochs"] == 0 and rows < 2):
+        return 0
+    if rows < 2:
         raise DataError(
-            f"n_samples={len(codes)}, but at least 2 rows are needed, one of them for validation; or use "
+            f"n_samples={rows}, but at least 2 rows are needed, one of them for validation; or use "
             f"{hint(validation_fraction=0)}."
         )
-    count = min(max(1, round(fraction * len(codes))), len(codes) - 1)
-    order = np.argsort(np.random.Philox(key=seed, counter=[0, 0, 0, SPLIT]).random_raw(len(codes)), kind="stable")
-    return codes[np.sort(order[count:])], codes[np.sort(order[:count])]
+    return min(max(1, round(fraction * rows)), rows - 1)
+
+
+def _order(rows: int, seed: int) -> NDArray[np.intp]:
+    """The rows in a random order, of which the first are for validation."""
+    return np.argsort(np.random.Philox(key=seed, counter=[0, 0, 0, SPLIT]).random_raw(rows), kind="stable")
 
 
 def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int) -> dict[str, Any]:

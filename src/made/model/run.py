@@ -110,7 +110,7 @@ class Run:
         """Make the model, and write it to the folder."""
         config, history = self.config.with_scores(trainer, nll), trainer.state.history
         ensemble = config.ensemble(trainer.network)
-        missingness = learn_missingness(ensemble, trainer.data, config.seed) if finished else None
+        missingness = learn_missingness(ensemble, trainer.counted(), config.seed) if finished else None
         self.model = Model(config, ensemble, history, finished, state, self.template, missingness)
         if self.folder is not None:
             kept = [] if state is None else [checkpoint_name(trainer.state)]

@@ -154,6 +154,10 @@ class Table:
         wrong = name == "category" and dtype != "text"
         return None if wrong or (name == DEFAULTS[dtype] and ends_of(name) is None) else name
 
+    def repeated(self, counts: Values) -> Table:
+        """Each row as often as it counts, for inferring a schema; the result cannot be rebuilt."""
+        return replace(self, columns=[np.repeat(column, counts) for column in self.columns])
+
     def with_rows_of(self, other: Table) -> Table:
         """The rows of both tables, for inferring a schema; the result cannot be rebuilt."""
         places: Sequence[int] = range(len(self.columns))

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from made.network.connectivity import Connectivity
@@ -32,7 +33,7 @@ from made.training.pairs import CountedPairs
 __all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random", "random_bits"]
 
 # Streams of random numbers, each a function of the seed.
-DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES, MISSING = 2, 3, 5, 6, 7, 8, 9
+DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES, MISSING, WEIGHTS = 2, 3, 5, 6, 7, 8, 9, 10
 
 PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
 MOST_HIDDEN = 3  # entries of a nearly complete row
@@ -104,9 +105,11 @@ class Objective:
         rows: the training rows.
     """
 
-    def __init__(self, network: Network, config: TrainingConfig, rows: Evidence) -> None:
+    def __init__(
+        self, network: Network, config: TrainingConfig, rows: Evidence, weights: NDArray[np.float64] | None = None
+    ) -> None:
         self.network, self.config = network, config
-        self.pairs = CountedPairs(network, rows) if config.pairs and config.segments > 1 else None
+        self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
 
     def questions(self, rows: Evidence, update: int) -> Questions:
         """What the updates from ``update`` on ask of these rows."""

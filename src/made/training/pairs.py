@@ -12,7 +12,9 @@ divided by the number of columns e (nothing is one more of them). It has no samp
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -33,9 +35,10 @@ class CountedPairs:
     Arguments:
         network: an any-order network.
         rows: the training rows.
+        weights: how often each of them counts, (rows). Default: once.
     """
 
-    def __init__(self, network: Network, rows: Evidence) -> None:
+    def __init__(self, network: Network, rows: Evidence, weights: NDArray[np.float64] | None = None) -> None:
         self.network = network
         columns, values, observed = network.columns, rows.values, rows.is_observed
         forms = {d: kind.form for d, kind in enumerate(columns) if kind.listed}
@@ -48,9 +51,11 @@ class CountedPairs:
         code = torch.cat([torch.arange(width) for width in widths] or [own]).to(values)
         places = torch.tensor(self.listed, dtype=torch.long, device=values.device)
         counts = values.new_zeros(len(own), len(own), dtype=torch.float64)
-        for some, seen in zip(values.split(COUNTED), observed.split(COUNTED), strict=True):
-            flags = (some[:, places[own]] == code) & seen[:, places[own]]
-            counts += (flags.to(torch.float32).t() @ flags.to(torch.float32)).double()
+        often = torch.ones(len(values)) if weights is None else torch.from_numpy(weights).float()
+        often = often.to(values.device).unsqueeze(1)
+        for some, seen, times in zip(*(each.split(COUNTED) for each in (values, observed, often)), strict=True):
+            flags = ((some[:, places[own]] == code) & seen[:, places[own]]).to(torch.float32)
+            counts += (flags.t() @ (flags * times)).double()
         member = own == torch.arange(len(widths), device=values.device).unsqueeze(1)  # (columns, values)
         alone = counts.diagonal()
         share = alone / (member.double().t() @ (member.double() @ alone)).clamp(min=1)  # of each value in its column

@@ -31,6 +31,7 @@ from made.training.objective import Objective, Questions
 from made.training.signals import signals
 from made.training.state import FINALISTS, Epoch, State
 from made.training.threads import update_threads
+from made.training.weights import RowWeights
 
 __all__ = ["Trainer", "train"]
 
@@ -48,6 +49,7 @@ class Trainer:
         valid: the validation rows; without any, the weights of the last epoch are kept.
         config: how to train.
         state: a state to resume from.
+        weights: how often each of the rows counts. Default: once.
     """
 
     def __init__(
@@ -57,14 +59,16 @@ class Trainer:
         valid: Rows | Evidence | None,
         config: TrainingConfig,
         state: State | None = None,
+        weights: RowWeights | None = None,
     ) -> None:
         Ensemble(network, segments=config.segments)  # refuses what the network does not support
         if (config.whole_rows > 0) != (network.connectivities.whole_rows > 0):
             raise ValueError(
                 "'whole_rows' should be above 0 in the training config if and only if it is in the connectivities."
             )
-        self.network, self.config = network, config
+        self.network, self.config, self.weights = network, config, weights
         self.data = Evidence.of(network, rows)
+        self.rows = len(self.data) if weights is None else weights.rows  # of an epoch
         self.valid = None if valid is None else Evidence.of(network, valid)
         for name, evidence in (("rows", self.data), ("valid", self.valid)):
             if evidence is not None and len(evidence) == 0:
@@ -82,7 +86,7 @@ class Trainer:
         if len(self.data) * (network.columns.inputs + network.columns.outputs) <= PREPARED:
             self.data = self.data.prepared(network)
             self.valid = None if self.valid is None else self.valid.prepared(network)
-        self.objective = Objective(network, config, self.data)
+        self.objective = Objective(network, config, self.data, None if weights is None else weights.values)
         self.parameters = dict(network.named_parameters())
         self.small = sum(weight.numel() for weight in self.parameters.values()) * config.batch_size <= SMALL
         self.optimizer = make_optimizer(
@@ -105,9 +109,15 @@ class Trainer:
                 raise ValueError(f"the state belongs to another network: it lacks {error}.") from None
         self.start = self._copy() if not self.best else None  # the last finite weights before the first epoch ends
 
+    def counted(self) -> Evidence:
+        """The training rows, each as often as it counts."""
+        if self.weights is None:
+            return self.data
+        return self.data[torch.from_numpy(self.weights.order(0, self.config.seed)).to(self.data.values.device)]
+
     @property
     def updates_per_epoch(self) -> int:
-        return -(-len(self.data) // self.config.batch_size)
+        return -(-self.rows // self.config.batch_size)
 
     @property
     def finished(self) -> bool:
@@ -141,7 +151,7 @@ class Trainer:
             The epochs.
         """
         self.network.train()
-        rows, size = len(self.data), self.config.batch_size
+        rows, size = self.rows, self.config.batch_size
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
         with single_thread(self.small), signals(keep is not None) as stop:
             threads = update_threads(self.objective, list(self.parameters.values()), self.data[:size])
@@ -241,8 +251,10 @@ class Trainer:
     def _order(self, epoch: int) -> Tensor:
         """The order of the rows in an epoch."""
         if getattr(self, "_epoch", None) != epoch:
-            bits = np.random.Philox(key=self.config.seed, counter=[0, 0, epoch, 1]).random_raw(len(self.data))
-            self._epoch, self._rows = epoch, torch.from_numpy(np.argsort(bits, kind="stable"))
+            bits = np.random.Philox(key=self.config.seed, counter=[0, 0, epoch, 1]).random_raw(self.rows)
+            order = np.argsort(bits, kind="stable")
+            rows = order if self.weights is None else self.weights.order(epoch, self.config.seed)[order]
+            self._epoch, self._rows = epoch, torch.from_numpy(rows)
             self._rows = self._rows.to(self.data.values.device)
         return self._rows
 
@@ -265,7 +277,7 @@ class Trainer:
             group["lr"] = group["initial_lr"] * rate
         for weight in self.parameters.values():
             weight.grad = None
-        loss, nll = self.objective(batch, update, epoch * len(self.data) + position * config.batch_size)
+        loss, nll = self.objective(batch, update, epoch * self.rows + position * config.batch_size)
         loss.backward()
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
         norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
