@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 __all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "ParameterError", "QuestionError"]
@@ -65,13 +66,36 @@ class UnseenWarning(UserWarning):
 
     Arguments:
         counts: the number of such values, by column.
+        rounded: how many of them lie between the steps of a column of numbers, and are taken for the nearest step.
+
+    Example:
+        >>> print(UnseenWarning({"price": 3}, rounded={"price": 3}))
+        values between the steps of the training rows: 3 of 'price'. Each is taken for the nearest step.
     """
 
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        shown = [f"{count} of {name!r}" for name, count in list(counts.items())[:5]]
-        more = f" and {len(counts) - 5} more columns" if len(counts) > 5 else ""
-        super().__init__(f"values that training never saw: {', '.join(shown)}{more}. They are very unlikely.")
-        self.counts = dict(counts)
+    def __init__(self, counts: Mapping[str, int], rounded: Mapping[str, int] | None = None) -> None:
+        self.counts, self.rounded = dict(counts), dict(rounded or {})
+        unlikely = {name: count - self.rounded.get(name, 0) for name, count in counts.items()}
+        parts = []
+        if shown := _counted(unlikely):
+            parts.append(f"values that training never saw: {shown}. They are very unlikely.")
+        if shown := _counted(self.rounded):
+            parts.append(f"values between the steps of the training rows: {shown}. Each is taken for the nearest step.")
+        super().__init__(" Also, ".join(parts))
+
+    @classmethod
+    def together(cls, warnings: Iterable[UnseenWarning]) -> UnseenWarning | None:
+        """One warning for several; None for none."""
+        counts, rounded = Counter[str](), Counter[str]()
+        for each in warnings:
+            counts.update(each.counts)
+            rounded.update(each.rounded)
+        return cls(counts, rounded) if counts else None
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    shown = [f"{count} of {name!r}" for name, count in counts.items() if count]
+    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more columns" if len(shown) > 5 else "")
 
 
 class Diverged(ArithmeticError):  # noqa: N818

@@ -118,7 +118,8 @@ def test_a_value_that_training_never_saw_is_unlikely(model, column, value) -> No
     if column == "spent" and value > 1e6:  # no surprise to a column of numbers, only far away
         found = model.score_samples(rows)
     else:
-        with pytest.warns(UnseenWarning, match=f"never saw: 1 of '{column}'"):
+        what = "between the steps of the training rows" if value == 2.5 else "that training never saw"
+        with pytest.warns(UnseenWarning, match=f"values {what}: 1 of '{column}'"):
             found = model.score_samples(rows)
     assert found[[0, 2, 3, 4]] == pytest.approx(usual[[0, 2, 3, 4]], abs=1e-4)
     assert np.isfinite(found).all()
@@ -222,3 +223,38 @@ def test_far_away_costs_tens_of_nats() -> None:
     far = model.score_samples(pd.DataFrame({"age": [20, 10**9], "weight": [20.0, 20.0]}))
     assert -100 < far[1] - far[0] < -20
     assert math.isfinite(far[1])
+
+
+@pytest.fixture(scope="module")
+def priced():
+    """A column in steps of 25."""
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"price": 25.0 * random.integers(40, 200, 300), "sold": random.choice(["yes", "no"], 300)})
+    return MADE(**SMALL).fit(table)
+
+
+def test_a_number_between_two_steps_is_taken_for_the_nearest_and_the_warning_says_so(priced) -> None:
+    usual = priced.score_samples(pd.DataFrame({"price": [3800.0, 2000.0], "sold": ["yes", "no"]}))
+    with pytest.warns(UnseenWarning) as caught:
+        found = priced.score_samples(pd.DataFrame({"price": [3810.0, 2000.0], "sold": ["yes", "no"]}))
+    assert found.tolist() == usual.tolist()
+    (warning,) = (each.message for each in caught)
+    assert (warning.counts, warning.rounded) == ({"price": 1}, {"price": 1})
+    assert str(warning) == (
+        "values between the steps of the training rows: 1 of 'price'. Each is taken for the nearest step."
+    )
+
+
+def test_a_given_number_between_two_steps_is_taken_for_the_nearest(priced) -> None:
+    with pytest.warns(UnseenWarning, match=r"values between the steps .*: 4 of 'price'. Each is taken for the nearest"):
+        assert set(priced.sample(4, given={"price": 3810.0})["price"]) == {3800.0}
+
+
+def test_unlikely_values_and_rounded_ones_are_told_apart() -> None:
+    first, second = UnseenWarning({"city": 2, "price": 3}, {"price": 2}), UnseenWarning({"price": 1}, {"price": 1})
+    both = UnseenWarning.together([first, second])
+    assert str(both) == (
+        "values that training never saw: 2 of 'city', 1 of 'price'. They are very unlikely. Also, "
+        "values between the steps of the training rows: 3 of 'price'. Each is taken for the nearest step."
+    )
+    assert UnseenWarning.together([]) is None

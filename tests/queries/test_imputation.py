@@ -139,3 +139,15 @@ def test_predictions_that_make_no_sense(model) -> None:
         model.predict_quantiles(TABLE, target="kind")
     with pytest.raises(ValueError, match="'quantiles' should be probabilities"):
         model.predict_quantiles(TABLE, target="size", quantiles=[5])
+
+
+def test_a_spike_at_zero_is_filled_only_where_zero_is_likely() -> None:
+    """Messages of those who have voice mail: the mode of the whole column is 0, theirs is not."""
+    random = np.random.default_rng(2)
+    has = random.random(800) < 0.25
+    messages = np.where(has, np.maximum(1, random.normal(30, 6, 800).round()), 0.0)
+    table = pd.DataFrame({"voice_mail": np.where(has, "yes", "no"), "messages": messages})
+    model = MADE(hidden_sizes=(24,), max_epochs=30, evaluation_masks=4, random_state=0).fit(table)
+    filled = model.impute(table.assign(messages=NAN), strategy="mode")["messages"]
+    assert (filled[~has] == 0).all()
+    assert (filled[has] > 15).all()

@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any
@@ -70,8 +69,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 unseen = _counted_unseen()
                 function(**arguments)
                 sys.stdout.flush()
-                if unseen:
-                    note(f"Note: {UnseenWarning(unseen)}")
+                if found := UnseenWarning.together(unseen):
+                    note(f"Note: {found}")
         except (typer.Exit, typer.Abort):
             raise
         except (Exception, KeyboardInterrupt) as error:
@@ -93,20 +92,20 @@ def with_options(function: Callable[..., None], options: Mapping[str, Any], defa
     return function
 
 
-def _counted_unseen() -> Counter[str]:
-    """Counts of values unseen in training, by column, collected from now on instead of a warning for each batch."""
-    counts: Counter[str] = Counter()
+def _counted_unseen() -> list[UnseenWarning]:
+    """Warnings about values unseen in training, collected from now on: one note counts those of all batches."""
+    found: list[UnseenWarning] = []
     show = warnings.showwarning
 
     def count(message: Warning | str, *args: Any, **kwargs: Any) -> None:
         if isinstance(message, UnseenWarning):
-            counts.update(message.counts)
+            found.append(message)
         else:
             show(message, *args, **kwargs)
 
     warnings.simplefilter("always", UnseenWarning)
     warnings.showwarning = count
-    return counts
+    return found
 
 
 def report(error: BaseException) -> int:

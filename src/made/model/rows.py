@@ -101,7 +101,8 @@ class Rows:
             label = f"{argument('given')}: column {d} ({field.name!r})"
             codes[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
             if field.other and field.foreign(alone.columns[0], codes[:, d]).any():
-                warnings.warn(UnseenWarning({field.name: rows}), stacklevel=3)
+                rounded = rows if field.rounded(alone.columns[0], codes[:, d]).any() else 0
+                warnings.warn(UnseenWarning({field.name: rows}, {field.name: rounded}), stacklevel=3)
         return codes
 
     def decode(self, codes: NDArray[np.float64]) -> Any:

@@ -56,9 +56,8 @@ def _unseen(field: Field, places: Numbers) -> Iterator[str]:
 
 def _off_grid(field: Field, codes: Numbers, values: Numbers) -> Iterator[str]:
     """Numbers lie between the steps that training saw."""
-    step = field.column.grid[1]
-    off = np.isfinite(codes) & (np.abs(codes - values) > 1e-6 * (step + np.abs(codes)))
-    if step and off.sum() >= max(LEAST, OFF_GRID * len(codes)):
+    step, off = field.column.grid[1], field.rounded(values, codes)
+    if off.sum() >= max(LEAST, OFF_GRID * len(codes)):
         yield (
             f"{_percent(int(off.sum()), codes)} of the values of {field.name} lie between the steps of {step:g} of the "
             f"training rows: each is scored as the nearest step. Remedy: fit on rows that have such values, or without "

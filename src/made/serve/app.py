@@ -123,7 +123,7 @@ class _Server:
 
         def find() -> bytes | Answer:
             found, unseen = with_unseen(partial(work, served, content))
-            facts = {"unseen": unseen} if unseen else {}
+            facts = {"unseen": unseen.counts} if unseen else {}
             if isinstance(found, Answer):
                 return Answer(found.table, {**found.facts, **facts})
             return as_json(found | facts)

@@ -10,7 +10,7 @@ import anyio
 import pyarrow as pa
 
 from made._version import __version__
-from made.errors import MadeError, QuestionError, UnseenWarning
+from made.errors import MadeError, QuestionError
 from made.model.card import card
 from made.model.model import Model
 
@@ -69,7 +69,7 @@ def create_server(model: Model, name: str = "model") -> Server[Any]:
             raise QuestionError(f"there is no tool {tool!r}: the tools are {', '.join(tools)}.")
         check(arguments, tools[tool].arguments, assistant.names, tools[tool].example)
         found, unseen = with_unseen(lambda: tools[tool].run(**arguments))
-        whole: dict[str, Any] = plain(found | ({"warnings": [str(UnseenWarning(unseen))]} if unseen else {}))
+        whole: dict[str, Any] = plain(found | ({"warnings": [str(unseen)]} if unseen else {}))
         return whole
 
     async def list_tools(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -132,13 +131,10 @@ class Served:
         return np.asarray(self.model.surprise(rows), dtype=np.float64)
 
 
-def with_unseen(work: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
-    """An answer, and how many values of each column training has never seen. In one thread at a time."""
-    counts: Counter[str] = Counter()
+def with_unseen(work: Callable[[], Any]) -> tuple[Any, UnseenWarning | None]:
+    """An answer, and a warning if training has never seen some of its values. In one thread at a time."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnseenWarning)
         answer = work()
-    for each in caught:
-        if isinstance(each.message, UnseenWarning):
-            counts.update(each.message.counts)
-    return answer, dict(counts)
+    unseen = [each.message for each in caught if isinstance(each.message, UnseenWarning)]
+    return answer, UnseenWarning.together(unseen)

@@ -212,11 +212,16 @@ class Field:
         """
         if self.listed:
             return np.asarray(~np.isnan(codes) & (self.places(codes) == len(self.labels())))
-        finite, step = np.isfinite(codes), self.column.grid[1]
-        below = finite & (codes < self.column.support[0])
-        if values.dtype == object or not step:
-            return np.asarray(below)
-        return np.asarray(below | (finite & (np.abs(codes - values) > 1e-6 * (step + np.abs(codes)))))
+        below = np.isfinite(codes) & (codes < self.column.support[0])
+        return np.asarray(below | self.rounded(values, codes))
+
+    def rounded(self, values: Values, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which entries lie off the grid, and not below the least value: their codes are those of the nearest step."""
+        step = 0.0 if self.listed or values.dtype == object else self.column.grid[1]
+        if not step:
+            return np.zeros(len(codes), dtype=np.bool_)
+        off = np.isfinite(codes) & (np.abs(codes - values) > 1e-6 * (step + np.abs(codes)))
+        return np.asarray(off & (codes >= self.column.support[0]))
 
     def places(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
         """The codes of listed values, and one more for all others; NaN stays NaN."""

@@ -139,14 +139,15 @@ class Schema:
 
         Values that did not occur in training are counted in an :class:`~made.errors.UnseenWarning`.
         """
-        codes, unseen = np.full((table.rows, len(self.fields)), np.nan), {}
+        codes, unseen, rounded = np.full((table.rows, len(self.fields)), np.nan), {}, {}
         for number, (field, d) in enumerate(zip(self.fields, self.positions(table), strict=True)):
             if number != ignore:
                 codes[:, number] = field.encode(table.columns[d], table.dtypes[d], table.label(d))
                 if field.other and (count := int(field.foreign(table.columns[d], codes[:, number]).sum())):
                     unseen[field.name] = count
+                    rounded[field.name] = int(field.rounded(table.columns[d], codes[:, number]).sum())
         if unseen and not training:
-            warnings.warn(UnseenWarning(unseen), stacklevel=2)
+            warnings.warn(UnseenWarning(unseen, rounded), stacklevel=2)
         return codes
 
     def decode(self, codes: ArrayLike, like: Table | None = None) -> Any:
