@@ -128,7 +128,7 @@ def test_the_prefix_is_the_name_of_the_folder_as_an_identifier(tmp_path) -> None
 def test_a_signal_ends_a_long_query(folder, forks, tmp_path) -> None:
     query = "SELECT sum(m_logp(s)) FROM range(3, 100000000) s(legs)"
     process = forks.command("sql", folder, query, "--name", "m", stderr=tmp_path / "log")
-    time.sleep(2)
+    time.sleep(1)
     os.kill(process, signal.SIGTERM)
     assert forks.wait(process) == 143
     assert (tmp_path / "log").read_text() == "terminated.\n"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 
 import anyio
 import numpy as np
@@ -329,27 +329,22 @@ def test_a_process_serves_on_standard_input_and_output(folder, model) -> None:
     assert "did you mean 'tenure'?" in wrong.content[0].text
 
 
-def test_a_server_ends_with_its_input_or_a_signal_and_prints_only_messages(folder, forks, tmp_path) -> None:
+def test_a_signal_ends_a_server_that_waits_and_only_messages_are_printed(folder) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-    (tmp_path / "in").write_text(json.dumps(message) + "\n")
-    process = forks.command("mcp", folder, stdin=tmp_path / "in", stdout=tmp_path / "out", stderr=tmp_path / "log")
-    assert forks.wait(process) == 0
-    assert [json.loads(line)["id"] for line in (tmp_path / "out").read_text().splitlines()] == [1]
-    assert (tmp_path / "log").read_text() == ""
-    os.mkfifo(tmp_path / "pipe")
-    process = forks.command("mcp", folder, stdin=tmp_path / "pipe", stderr=tmp_path / "log")
-    with open(tmp_path / "pipe", "w") as pipe:
-        threading.Timer(2, os.kill, (process, signal.SIGTERM)).start()
-        assert forks.wait(process) == 143
-        assert not pipe.closed
-    assert (tmp_path / "log").read_text() == "terminated.\n"
+    words = [sys.executable, "-m", "made", "mcp", str(folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, text=True, **pipes) as process:
+        print(json.dumps(message), file=process.stdin, flush=True)
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 143  # its input is still open
+        assert process.stdout.read() == ""
+        assert process.stderr.read() == "terminated.\n"
 
 
-def test_without_the_package_the_remedy_is_said(folder) -> None:
-    code = "import sys; sys.modules['mcp_types'] = None; sys.argv[0] = 'made'; from made.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "mcp", str(folder)], capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == 2
-    assert "pip install 'made[mcp]'" in done.stderr
+def test_without_the_package_the_remedy_is_said(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    monkeypatch.delitem(sys.modules, "made.serve.mcp")
+    with pytest.raises(ImportError, match=r"pip install 'made\[mcp\]'"):
+        importlib.import_module("made.serve.mcp")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import importlib
+import sys
 import threading
 
 import numpy as np
@@ -378,3 +380,11 @@ def test_threads_do_not_mix_up_their_answers(model) -> None:
         for thread in threads:
             thread.join()
     assert found == [expected] * 4
+
+
+def test_without_the_package_the_remedy_is_said(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    for name in ("made.sql", "made.sql.register"):
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ImportError, match=r"pip install 'made\[sql\]'"):
+        importlib.import_module("made.sql")

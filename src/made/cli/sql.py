@@ -35,7 +35,7 @@ ROWS_AT_A_TIME = 10_000
 
 @command
 def sql(
-    folders: Annotated[list[Path], Argument(metavar="MODEL...", help="Folders of models.", show_default=False)],
+    folders: Annotated[list[Path], Argument(metavar="MODEL", help="Folders of models.", show_default=False)],
     query: Annotated[str, Argument(metavar="QUERY", help="SQL; - for standard input.", show_default=False)],
     name: Annotated[
         list[str] | None,

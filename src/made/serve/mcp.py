@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
+from contextvars import copy_context
 from typing import Any
 
 import anyio
@@ -129,11 +131,23 @@ def create_server(model: Model, name: str = "model") -> Server[Any]:
 
 
 def serve(model: Model, name: str = "model") -> None:
-    """Serve a model on standard input and output, until the input ends."""
+    """Serve a model on standard input and output, until the input ends, or a signal raises an exception here."""
     server = create_server(model, name)
+    failed: list[BaseException] = []
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
-    anyio.run(run)
+    def work() -> None:
+        try:
+            anyio.run(run)
+        except BaseException as error:
+            failed.append(error)
+
+    # The thread that waits for input cannot be interrupted. It is a daemon, as this one is, and ends with the process.
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
