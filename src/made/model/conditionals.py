@@ -18,7 +18,7 @@ from made.queries.conditional import Prediction
 from made.tables.dates import DAY
 from made.tables.field import Field
 
-__all__ = ["Conditional", "Conditionals", "Edges", "conditional", "edges_of"]
+__all__ = ["Conditional", "Conditionals", "Edges", "conditional", "edges_of", "shares"]
 
 LEVELS = 400  # quantiles of a column of numbers, from which its bins are chosen
 NUDGE = 1e-9  # of a step, by which rounding may move an edge
@@ -98,34 +98,39 @@ def edges_of(field: Field, prediction: Prediction) -> Edges:
 
 def conditional(field: Field, prediction: Prediction, edges: Edges, levels: Sequence[float]) -> Conditional:
     """What there is to know of a distribution, of one row."""
-    kind, nothing = field.column, np.full(len(levels), np.nan)
     if field.listed:
-        labels = field.labels()
-        shares = prediction.probabilities(len(labels))[0].double().cpu().numpy()
-        about: tuple[Any, ...] = (labels, shares, np.empty(0), "linear", 0.0, 0.0, 0.0, math.nan, math.nan, nothing)
-        return Conditional(field.kind, *about)
-    summary = prediction.summary(levels)
-    ends = torch.tensor([min(kind.support[0], *edges.values), *edges.values, MISSING], dtype=torch.float64)
-    shares = _intervals(prediction, ends)
+        found, nothing = shares(field, prediction, edges)[0], np.full(len(levels), np.nan)
+        none: tuple[Any, ...] = (np.empty(0), "linear", 0.0, 0.0, 0.0, math.nan, math.nan, nothing)
+        return Conditional(field.kind, field.labels(), found, *none)
+    summary, (below, *bins, above) = prediction.summary(levels), shares(field, prediction, edges)[0].tolist()
     return Conditional(
         field.kind,
         (),
-        shares[1:-1],
+        np.array(bins),
         np.array(edges.values),
         edges.scale,
-        float(shares[0]),
-        float(shares[-1]),
-        max(0.0, 1.0 - float(shares.sum())) if math.inf in kind.atoms else 0.0,
+        below,
+        above,
+        max(0.0, 1.0 - below - sum(bins) - above) if math.inf in field.column.atoms else 0.0,
         float(summary.mean[0]),
         float(summary.standard_deviation[0]),
         summary.quantiles[:, 0].double().cpu().numpy(),
     )
 
 
+def shares(field: Field, prediction: Prediction, edges: Edges) -> NDArray[np.float64]:
+    """The probability of each value; of a column of numbers, below its bins, in each, and above. (rows, cells)"""
+    if field.listed:
+        found: NDArray[np.float64] = prediction.probabilities(len(field.labels())).double().cpu().numpy()
+        return found
+    least = min(field.column.support[0], *edges.values)
+    return _intervals(prediction, torch.tensor([least, *edges.values, MISSING], dtype=torch.float64))
+
+
 def _intervals(prediction: Prediction, ends: Tensor) -> NDArray[np.float64]:
-    """The probability of each interval between two ends. Shapes: (ends) to (ends - 1)."""
+    """The probability of each interval between two ends. Shapes: (ends) to (rows, ends - 1)."""
     low, high = (each.to(prediction.units.device).reshape(-1, 1, 1) for each in (ends[:-1], ends[1:]))
     units = prediction.units.double().expand(len(low), *prediction.units.shape)
     log_p = prediction.weights.double() + prediction.kind.log_interval(units, low, high)
-    shares: NDArray[np.float64] = log_p.logsumexp(dim=1)[:, 0].exp().nan_to_num(0.0).cpu().numpy()
-    return shares
+    found: NDArray[np.float64] = log_p.logsumexp(dim=1).exp().nan_to_num(0.0).t().cpu().numpy()
+    return found

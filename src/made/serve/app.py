@@ -201,6 +201,12 @@ class _Server:
         async def of_columns(model: str) -> Response:
             return Response(as_json(columns(self.model(model).model)), media_type=JSON)
 
+        @app.get(f"{API}/dependence", summary="How much each column tells of each other one", responses=statuses)
+        async def of_dependence(request: Request, model: str) -> Response:
+            served = self.model(model)
+            found = await self.ask(request, lambda: as_json(served.dependence))
+            return Response(found, media_type=JSON)
+
     def _add_questions(self) -> None:
         app = self.app
 

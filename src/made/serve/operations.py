@@ -19,6 +19,7 @@ from made.model.model import Model
 from made.model.predicted import predicted
 from made.serve.answers import Answer
 from made.serve.bodies import Scalar
+from made.serve.dependence import dependence
 from made.serve.describe import distributions
 
 __all__ = ["Served", "with_unseen"]
@@ -65,6 +66,11 @@ class Served:
         """The distribution of every column that is not given."""
         found: Conditionals = self.model.conditionals(given, quantiles=quantiles)
         return distributions(found) | {"levels": list(quantiles)}
+
+    @cached_property
+    def dependence(self) -> dict[str, Any]:
+        """How much each column tells of each other one."""
+        return dependence(self.model)
 
     def probability(self, question: str, samples: int, seed: int | None) -> dict[str, Any]:
         """The probability of a condition, given another."""

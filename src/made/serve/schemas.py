@@ -15,7 +15,7 @@ __all__ += ["Given", "Level", "Seed"]
 Seed = Annotated[int | None, Field(ge=0, lt=2**32, description="Random seed. Default: that of the model.")]
 Level = Annotated[float, Field(ge=0, le=1)]
 Given = Annotated[dict[str, Scalar], Field(description="Values by column; null for one that is not known.")]
-STRICT = ConfigDict(extra="forbid")
+STRICT = ConfigDict(extra="forbid", strict=True)
 
 NUMBER = {"anyOf": [{"type": "number"}, {"type": "null"}, {"enum": ["Infinity", "-Infinity"]}]}
 VALUE = {"anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "null")]}

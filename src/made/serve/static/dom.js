@@ -1,0 +1,84 @@
+// Elements, numbers and dates, and the requests to the API. Text always goes through text nodes.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function build(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.flat(3).filter((each) => each !== null && each !== undefined && each !== false));
+  return node;
+}
+
+export const h = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
+export const s = (tag, attributes, ...children) => build(document.createElementNS(SVG, tag), attributes, children);
+
+export function percent(share) {
+  if (share > 0 && share < 0.0001) return "< 0.01 %";
+  if (share < 1 && share > 0.9999) return "> 99.99 %";
+  return `${(100 * share).toFixed(share >= 0.01 && share <= 0.99 ? 1 : 2)} %`.replace(/^100\.00 %$/, "100 %").replace(/^0\.00 %$/, "0 %");
+}
+
+export function number(value, digits = 4) {
+  if (value === null || value === undefined || !Number.isFinite(Number(value))) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return Number(value).toExponential(2).replace("-", "−");
+  const places = size >= 1000 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1)));
+  const shown = Number(value).toLocaleString("en-US", { maximumFractionDigits: Math.min(places, 6) });
+  return shown.replace("-", "−");
+}
+
+export const isDate = (column) => column.dtype === "date" || column.dtype === "datetime";
+
+export function moment(seconds, column) {
+  const text = new Date(1000 * seconds).toISOString();
+  return column.dtype === "date" ? text.slice(0, 10) : text.slice(0, 16);
+}
+
+// A number of a column, or a value of its list, as people read it.
+export function shown(value, column) {
+  if (value === null) return "missing";
+  if (typeof value === "number" && isDate(column)) return moment(value, column);
+  if (typeof value === "number") return number(value, 6);
+  return String(value);
+}
+
+export class Refused extends Error {
+  constructor(problem) {
+    super(problem.detail || problem.title);
+    this.problem = problem;
+  }
+}
+
+export const token = { value: sessionStorage.getItem("made-token") };
+
+export async function ask(path, { body, type = "application/json", signal } = {}) {
+  const headers = { accept: "application/json" };
+  if (token.value) headers.authorization = `Bearer ${token.value}`;
+  const options = { headers, signal };
+  if (body !== undefined) {
+    options.method = "POST";
+    headers["content-type"] = type;
+    options.body = type === "application/json" ? JSON.stringify(body) : body;
+  }
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused({ title: "The server does not answer", detail: "No connection.", remedy: "Is `made serve` still running?" });
+  }
+  const content = await answer.json();
+  if (!answer.ok) throw new Refused(content);
+  return content;
+}
+
+export function problem(error) {
+  const about = error.problem || { title: "Something went wrong", detail: String(error.message || error) };
+  return h("div", { class: "problem", role: "alert" }, h("b", {}, about.title, ". "),
+    h("span", { class: "asked" }, about.detail), about.remedy ? h("span", {}, ` ${about.remedy}`) : null);
+}
+
+export const say = (text) => { document.getElementById("status").textContent = text; };

@@ -1,0 +1,274 @@
+// What if: every column is a control; set some, and see how the distributions of all others move.
+
+import { ask, h, isDate, moment, number, percent, problem, say, shown } from "./dom.js";
+import { distance, ends, firstValue, histogram, lastValue, scaleOf, shareBar } from "./charts.js";
+import { go } from "./page.js";
+import { rowsTable } from "./table.js";
+
+const MOST_VALUES = 8;
+const MOST_CARDS = 60;
+const MOST_MOVES = 5;
+const DRAWN = 20;
+
+const keyOf = (value) => (value === null ? "" : String(value));
+
+// What is set, from the address, and back: a value of a list by its text, a number by its digits.
+function parse(options, model) {
+  const given = new Map();
+  for (const [name, text] of options) {
+    const column = model.byName.get(name);
+    if (!column) continue;
+    if (column.values.length) {
+      const value = column.values.find((each) => keyOf(each) === text);
+      if (value !== undefined) given.set(name, value);
+    } else if (isDate(column)) given.set(name, text);
+    else if (text !== "" && Number.isFinite(Number(text))) given.set(name, Number(text));
+  }
+  return given;
+}
+
+const write = (given) => new URLSearchParams([...given].map(([name, value]) => [name, keyOf(value)]));
+
+export async function start(main, model, options) {
+  const state = { given: parse(options, model), undo: [], base: null, now: null, last: null, against: "nothing", order: "table", find: "", all: new Set() };
+  const conditionals = (given, signal) => ask(`${model.path}/conditionals`, { body: { given: Object.fromEntries(given) }, signal });
+  const asMap = (found) => new Map(found.columns.map((each) => [each.name, each]));
+  state.base = asMap(await conditionals(new Map()));
+
+  const chips = h("div", { class: "chips" });
+  const logp = h("span", { class: "logp number" });
+  const moves = h("div", { class: "moves" });
+  const trouble = h("div");
+  const cards = h("div", { class: "cards" });
+  const button = (text, onclick) => h("button", { class: "btn", type: "button", onclick }, text);
+  const undo = button("Undo", () => { const before = state.undo.pop(); if (before) change(before, { keep: true }); });
+  const clear = button("Clear all", () => change(new Map()));
+  const draw = button("Draw rows like this", drawRows);
+  const complete = button("Most likely completion", completion);
+  const against = h("select", { onchange: () => { state.against = against.value; render(); } },
+    h("option", { value: "nothing" }, "nothing set"), h("option", { value: "last" }, "the step before"));
+  const order = h("select", { onchange: () => { state.order = order.value; render(); } },
+    h("option", { value: "table" }, "as in the table"), h("option", { value: "moved" }, "moved most"));
+  const find = h("input", { type: "search", size: 12, oninput: () => { state.find = find.value.toLowerCase(); render(); } });
+  const drawn = h("section", { "aria-label": "Drawn rows", hidden: true, class: "panel" });
+  main.append(h("h1", { class: "unseen" }, `What if: ${model.name}`),
+    h("div", { class: "summary" }, chips, moves, h("div", { class: "tools" }, undo, clear, draw, complete,
+      h("label", { class: "push small quiet" }, h("span", { class: "swatch before" }), "compared with ", against),
+      h("label", { class: "small quiet" }, "Order ", order), h("label", { class: "small quiet" }, "Find ", find))),
+    trouble, drawn, cards);
+
+  // The newest state wins: an answer to an older one is not waited for.
+  let current = null;
+  async function load(begin) {
+    if (current) current.abort();
+    const own = current = new AbortController();
+    try {
+      const given = new Map(state.given);
+      const found = given.size ? await conditionals(given, own.signal) : { log_prob: 0, columns: [...state.base.values()], unseen: null };
+      if (own.signal.aborted) return;
+      state.last = state.now || state.base;
+      state.now = asMap(found);
+      state.logProb = found.log_prob;
+      state.shownGiven = given;
+      trouble.replaceChildren(found.unseen ? h("p", { class: "problem" }, `Training never saw this value of ${Object.keys(found.unseen).join(", ")}.`) : "");
+      render();
+      requestAnimationFrame(() => setTimeout(() => performance.measure("made:redraw", { start: begin, end: performance.now() })));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      trouble.replaceChildren(problem(error));
+    } finally {
+      if (current === own) current = null;
+    }
+  }
+
+  function change(given, { keep = false, dragging = false } = {}) {
+    const begin = performance.now();
+    if (!keep && !dragging) { state.undo.push(new Map(state.committed || [])); }
+    if (!dragging) state.committed = new Map(given);
+    state.given = given;
+    go(model.name, "what-if", write(given), { replace: dragging });
+    return load(begin);
+  }
+  state.committed = new Map(state.given);
+
+  function set(name, value, options) {
+    const given = new Map(state.given);
+    if (value === undefined) given.delete(name); else given.set(name, value);
+    return change(given, options);
+  }
+
+  // Cards are made once and updated in place, so that the focus stays where it is.
+  const made = new Map();
+  function card(column) {
+    if (made.has(column.name)) return made.get(column.name);
+    const build = column.values.length ? listed : numeric;
+    const about = h("span", { class: "about" });
+    const unset = h("button", { class: "clear", type: "button", hidden: true, "aria-label": `Clear ${column.name}`, onclick: () => set(column.name, undefined) }, "clear");
+    const body = h("div");
+    const node = h("section", { class: "card", id: `column-${model.columns.indexOf(column)}`, tabindex: "-1", "aria-label": column.name },
+      h("div", { class: "head" }, h("h2", {}, column.name), about, unset), body);
+    const draw = build(column, body);
+    const found = { node, update(now, before) {
+      const isSet = state.given.has(column.name);
+      node.classList.toggle("set", isSet);
+      unset.hidden = !isSet;
+      const moved = now && before && state.shownGiven && state.shownGiven.size ? distance(now, before) : 0;
+      about.className = moved >= 0.01 ? "about moved" : "about";
+      about.textContent = isSet ? "set" : moved >= 0.01 ? `moved ${percent(moved)}` : column.kind;
+      draw(now, before);
+    } };
+    made.set(column.name, found);
+    return found;
+  }
+
+  function listed(column, body) {
+    const list = h("ul", { class: "values" });
+    const more = h("button", { class: "clear", type: "button", onclick: () => { state.all.add(column.name); render(); }, hidden: true });
+    body.append(list, more);
+    const rows = new Map();
+    const base = state.base.get(column.name);
+    const ranked = column.values.map((value, index) => index);
+    if (!column.ordered && column.values.length > MOST_VALUES) ranked.sort((a, b) => base.probabilities[b] - base.probabilities[a]);
+    return (now, before) => {
+      const chosen = state.given.get(column.name);
+      const visible = state.all.has(column.name) || ranked.length <= MOST_VALUES + 1 ? ranked
+        : ranked.filter((index, place) => place < MOST_VALUES || column.values[index] === chosen);
+      more.hidden = visible.length === ranked.length;
+      more.textContent = `${ranked.length - visible.length} more values`;
+      list.replaceChildren(...visible.map((index) => {
+        const value = column.values[index];
+        if (!rows.has(index)) {
+          const share = h("span", { class: "share" });
+          const control = h("button", { class: "value", type: "button", onclick: () => set(column.name, state.given.get(column.name) === value ? undefined : value) },
+            h("span", { class: "name" }, shown(value, column)), share, h("span"));
+          rows.set(index, { control, share, item: h("li", {}, control) });
+        }
+        const { control, share, item } = rows.get(index);
+        const pressed = chosen === value && chosen !== undefined;
+        const was = before.probabilities[index];
+        const is = now ? now.probabilities[index] : pressed ? 1 : 0;
+        share.textContent = now ? percent(is) : pressed ? "set" : "";
+        control.setAttribute("aria-pressed", pressed);
+        control.setAttribute("aria-label", `${column.name}: ${shown(value, column)}, ${now ? `${percent(is)}, ${percent(was)} before` : pressed ? "set" : "not set"}`);
+        control.title = now ? `${percent(is)} now, ${percent(was)} before` : "";
+        control.lastChild.replaceWith(shareBar(is, was));
+        return item;
+      }));
+    };
+  }
+
+  function numeric(column, body) {
+    const base = state.base.get(column.name);
+    const dates = isDate(column), scale = scaleOf(base);
+    const low = firstValue(column, base), high = lastValue(column, base);
+    const steps = column.step > 0 && base.scale === "linear" && (high - low) / column.step <= 1000 ? Math.round((high - low) / column.step) : 500;
+    const snap = (value) => (column.step > 0 ? low + column.step * Math.round((value - low) / column.step) : value);
+    const tidy = (value) => Number(snap(value).toPrecision(column.step > 0 ? 12 : 4));
+    const atPlace = (place) => tidy(base.scale === "log" ? scale.value(place / steps) : low + (high - low) * place / steps);
+    const placeOf = (value) => Math.round(steps * (base.scale === "log" ? scale.place(value) : (value - low) / (high - low || 1)));
+    const seconds = (text) => Date.parse(column.dtype === "date" ? text : `${text}Z`) / 1000;
+    const given = () => (dates ? seconds(state.given.get(column.name)) : state.given.get(column.name));
+    const value = (real) => (dates ? moment(real, column) : real);
+    const plot = h("div");
+    const slider = h("input", { type: "range", min: 0, max: steps, step: 1, "aria-label": `${column.name}, slider`,
+      oninput: () => set(column.name, value(atPlace(Number(slider.value))), { dragging: true }),
+      onchange: () => { state.undo.push(state.committed); state.committed = new Map(state.given); undo.disabled = false; } });
+    const type = dates ? (column.dtype === "date" ? "date" : "datetime-local") : "text";
+    const typed = h("input", { type, inputmode: "decimal", "aria-label": `${column.name}, value`, placeholder: "unknown", onchange: () => {
+      const text = typed.value.trim().replace("−", "-");
+      if (text === "") { if (state.given.has(column.name)) set(column.name, undefined); return; }
+      if (!dates && !Number.isFinite(Number(text))) { typed.setAttribute("aria-invalid", "true"); return; }
+      typed.removeAttribute("aria-invalid");
+      set(column.name, dates ? text : Number(text));
+    } });
+    const stats = h("div", { class: "stats" });
+    body.append(plot, ends(column, base), h("div", { class: "numbers" }, slider, typed), stats);
+    return (now, before) => {
+      const isSet = state.given.has(column.name);
+      plot.replaceChildren(histogram(column, now, before, isSet ? given() : null));
+      const place = isSet ? placeOf(given()) : placeOf(base.quantiles[1]);
+      if (Number(slider.value) !== place && document.activeElement !== slider) slider.value = place;
+      slider.setAttribute("aria-valuetext", isSet ? shown(given(), column) : "unknown");
+      if (document.activeElement !== typed) typed.value = isSet ? (dates ? state.given.get(column.name) : String(given())) : "";
+      const stat = (name, text, title) => h("span", { title }, `${name} `, h("b", {}, text));
+      stats.replaceChildren(...(now ? [stat("mean", shown(now.mean, column), `before: ${shown(before.mean, column)}`),
+        stat("median", shown(now.quantiles[1], column)), stat("5–95 %", `${shown(now.quantiles[0], column)} – ${shown(now.quantiles[2], column)}`),
+        now.missing > 0 ? stat("missing", percent(now.missing)) : null].filter(Boolean) : []));
+    };
+  }
+
+  function sentence(column, now, before) {
+    if (!column.values.length) return [`mean ${shown(before.mean, column)} → `, h("b", {}, shown(now.mean, column))];
+    let most = 0;
+    now.probabilities.forEach((share, index) => {
+      if (Math.abs(share - before.probabilities[index]) > Math.abs(now.probabilities[most] - before.probabilities[most]) + 1e-12) most = index;
+    });
+    return [`${shown(column.values[most], column)} ${percent(before.probabilities[most])} → `, h("b", {}, percent(now.probabilities[most]))];
+  }
+
+  function render() {
+    const before = state.against === "last" && state.last ? state.last : state.base;
+    const given = state.given;
+    chips.replaceChildren(...(given.size ? [...given].map(([name, value]) => {
+      const column = model.byName.get(name);
+      const text = `${name} = ${typeof value === "string" ? value : shown(value, column)}`;
+      return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Clear ${text}`, onclick: () => set(name, undefined) }, "×"));
+    }) : [h("span", { class: "quiet" }, "Nothing is set. Click a value, or move a slider: all other columns answer at once.")]), logp);
+    logp.textContent = given.size && state.logProb !== undefined ? `log p of what is set: ${number(state.logProb, 5)}` : "";
+    logp.title = given.size && state.logProb !== undefined ? `p = ${Math.exp(state.logProb).toPrecision(4)}; a density, if numbers are set` : "";
+    const measured = model.columns.filter((column) => state.now && state.now.has(column.name)).map((column) => {
+      const was = before.get(column.name) || state.base.get(column.name);
+      return { column, moved: distance(state.now.get(column.name), was), was };
+    }).sort((a, b) => b.moved - a.moved);
+    const far = given.size ? measured.filter((each) => each.moved >= 0.005).slice(0, MOST_MOVES) : [];
+    moves.replaceChildren(...(far.length ? [h("span", { class: "quiet" }, "Moved most:"), ...far.map(({ column, was }) =>
+      h("a", { href: `#column-${model.columns.indexOf(column)}`, onclick: (event) => { event.preventDefault(); const { node } = card(column); node.scrollIntoView({ block: "center" }); node.focus({ preventScroll: true }); } },
+        h("strong", {}, column.name), " ", ...sentence(column, state.now.get(column.name), was)))] : []));
+    undo.disabled = !state.undo.length;
+    clear.disabled = !given.size;
+    let order = model.columns;
+    if (state.order === "moved") {
+      const rank = new Map(measured.map(({ column }, index) => [column, index]));
+      order = [...order].sort((a, b) => (given.has(b.name) - given.has(a.name)) || ((rank.get(a) ?? -1) - (rank.get(b) ?? -1)));
+    }
+    const fitting = order.filter((column) => !state.find || column.name.toLowerCase().includes(state.find));
+    const visible = fitting.filter((column, index) => index < MOST_CARDS || given.has(column.name));
+    const nodes = visible.map((column) => {
+      const found = card(column);
+      found.update(state.now && state.now.get(column.name), before.get(column.name) || state.base.get(column.name));
+      return found.node;
+    });
+    if (nodes.length !== cards.children.length || nodes.some((node, index) => cards.children[index] !== node)) cards.replaceChildren(...nodes);
+    if (far.length) say(`${given.size} set. Moved most: ${far.slice(0, 2).map(({ column, was }) => `${column.name}, ${sentence(column, state.now.get(column.name), was).map((each) => each.textContent ?? each).join("")}`).join("; ")}.`);
+    else if (given.size) say("Set. Nothing else moved.");
+    main.dataset.given = JSON.stringify(Object.fromEntries(state.shownGiven || []));
+  }
+
+  async function drawRows() {
+    try {
+      const found = await ask(`${model.path}/sample`, { body: { count: DRAWN, given: Object.fromEntries(state.given), random_state: Math.floor(Math.random() * 2 ** 32) } });
+      drawn.hidden = false;
+      drawn.replaceChildren(h("div", { class: "tools" }, h("h2", {}, `${found.rows.length} rows drawn from the model`), h("span", { class: "push" }),
+        button("Draw again", drawRows), button("Close", () => { drawn.hidden = true; draw.focus(); })), h("p"), rowsTable(model, found.rows));
+      drawn.scrollIntoView({ block: "nearest" });
+      say(`${found.rows.length} rows drawn.`);
+    } catch (error) { trouble.replaceChildren(problem(error)); }
+  }
+
+  async function completion() {
+    try {
+      const found = await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [Object.fromEntries(state.given)] } });
+      await change(new Map(model.columns.map((column) => [column.name, state.given.has(column.name) ? state.given.get(column.name) : found.rows[0][column.name]])
+        .filter(([, value]) => value !== null && value !== undefined)));
+    } catch (error) { trouble.replaceChildren(problem(error)); }
+  }
+
+  await load(performance.now());
+  return { update: (options) => {
+    const given = parse(options, model);
+    if (write(given).toString() === write(state.given).toString()) return null;
+    state.given = given;
+    state.committed = new Map(given);
+    return load(performance.now());
+  } };
+}
