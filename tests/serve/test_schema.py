@@ -19,6 +19,7 @@ OPERATIONS = [
     "GET /api/models",
     "GET /api/models/{model}/info",
     "GET /api/models/{model}/columns",
+    "GET /api/models/{model}/dependence",
     *(
         f"POST /api/models/{{model}}/{name}"
         for name in ("conditionals", "probability", "sample", "score", "impute", "predict", "explain", "denoise")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from made.cli.errors import command, usage
 from made.cli.inputs import load
 from made.cli.options import option
 from made.cli.printing import mode, note, print_json
-from made.errors import ParameterError
+from made.errors import ParameterError, QuestionError
 
 LONGEST_TOKEN = 4096
 
@@ -57,6 +58,9 @@ def serve(
     bounds = Bounds(max_body, max_rows, max_samples, max_waiting, max_seconds, max_connections)
     models = [Served(name, load(folder), str(folder)) for name, folder in zip(names, folders, strict=True)]
     app = create_app(models, bounds, Guard(host, allow_host or (), token))
+    for each in models:
+        with suppress(QuestionError):  # a model of fixed orderings does not answer every question
+            each.warm()
     with listen(host, port) as listener:
         bound = listener.getsockname()[1]
         url = f"http://{f'[{host}]' if ':' in host else host}:{bound}/"

@@ -43,7 +43,7 @@ def columns(model: Model) -> list[dict[str, Any]]:
             "name": field.name,
             "kind": field.kind,
             "dtype": field.dtype,
-            "values": list(field.labels()),
+            "values": list(field.labels()) if field.listed else [],
             "missing": field.missing,
             "other": field.other > 0,
             "ordered": field.ordered,

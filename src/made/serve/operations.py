@@ -50,6 +50,11 @@ class Served:
         """The columns."""
         return list(self.model.schema.names)
 
+    def warm(self) -> None:
+        """Make what the first questions would have to make, so that they are answered as fast as later ones."""
+        self.model.conditionals()
+        self.model.score_samples(self.model.sample(1))
+
     def known(self, rows: pa.Table, optional: int | None = None) -> pa.Table:
         """The columns of the model, in its order; the column ``optional`` need not be there, others are left out."""
         if not self.model.schema.named:

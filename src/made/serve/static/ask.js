@@ -37,7 +37,7 @@ export function complete(text, caret, columns) {
 }
 
 function examples(model) {
-  const lists = model.columns.filter((each) => each.values.length > 1 && each.values.length < 10);
+  const lists = model.columns.map((each) => ({ ...each, values: each.values.filter((value) => value !== null) })).filter((each) => each.values.length > 1 && each.values.length < 10);
   const numbers = model.columns.filter((each) => !each.values.length && each.dtype !== "date" && each.dtype !== "datetime");
   const is = (column, place = 0) => `${writtenName(column.name)} = ${writtenValue(column.values[place], column)}`;
   const found = [];
@@ -50,7 +50,7 @@ function examples(model) {
 
 function gauge(found) {
   const W = 400, [low, high] = found.interval, at = (p) => (W * p).toFixed(1);
-  return s("svg", { class: "gauge", viewBox: `0 0 ${W} 34`, "aria-hidden": "true" },
+  return s("svg", { class: "gauge", viewBox: `0 0 ${W} 34`, preserveAspectRatio: "xMinYMid", "aria-hidden": "true" },
     s("rect", { class: "before", x: 0, y: 10, width: W, height: 5, rx: 2.5 }),
     s("rect", { class: "now", x: 0, y: 10, width: Math.max(1, W * found.probability), height: 5, rx: 2.5 }),
     found.kind === "estimate" ? s("line", { class: "range", x1: at(low), x2: Math.max(at(high), Number(at(low)) + 1), y1: 20, y2: 20 }) : null,
@@ -69,8 +69,8 @@ export async function start(main, model, options) {
   const form = h("form", { class: "panel", onsubmit: (event) => { event.preventDefault(); close(); submit(); } },
     h("h1", {}, h("label", { for: "question" }, "What is the probability that …")),
     h("p", { class: "quiet small", id: "help" }, "CONDITION | GIVEN. Compare columns with values by =, !=, <, <=, >, >=, in {a, b}, between a and b; join by and, or, not."),
-    h("div", { class: "ask" }, input, list),
-    h("p", { class: "tools" }, button, h("span", { class: "quiet small" }, "Try:"), examples(model).map((text) =>
+    h("div", { class: "ask" }, h("div", { class: "line" }, input, button), list),
+    h("p", { class: "tools" }, h("span", { class: "quiet small" }, "Try:"), examples(model).map((text) =>
       h("button", { class: "btn small", type: "button", onclick: () => { input.value = text; submit(); } }, text))), answer);
   main.append(form, h("section", { class: "panel", "aria-label": "History" }, h("h2", {}, "Asked before"), past));
 

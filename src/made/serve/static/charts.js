@@ -55,9 +55,6 @@ export function histogram(about, now, before, set) {
   return s("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label }, ...parts);
 }
 
-export const ends = (about, before) => h("div", { class: "ends", "aria-hidden": "true" },
-  h("span", {}, shown(firstValue(about, before), about)), h("span", {}, shown(lastValue(about, before), about)));
-
 // The least and the greatest value in the bins; an edge lies half a step beyond.
 export const firstValue = (about, column) => column.edges[0] + about.step / 2;
 export const lastValue = (about, column) => column.edges[column.edges.length - 1] - about.step / 2;
@@ -71,7 +68,7 @@ export function distance(now, before) {
 }
 
 export function curve(history) {
-  const W = 640, H = 260, left = 46, bottom = 30;
+  const W = 640, H = 260, left = 66, bottom = 30;
   const lines = [["valid_nll", "validation", "now"], ["train_nll", "training", "before"]];
   const points = lines.map(([name]) => history.map((each) => [each.number, each[name]]).filter(([, y]) => Number.isFinite(y)));
   const ys = points.flat().map(([, y]) => y).sort((a, b) => a - b);
@@ -82,12 +79,14 @@ export function curve(history) {
   const paths = points.map((each, index) => each.length ? s("path", {
     d: `M${each.map(([e, v]) => `${x(e).toFixed(1)},${y(v).toFixed(1)}`).join("L")}`, fill: "none",
     class: index ? "learning training" : "learning validation" }) : null);
-  const marks = [low, (low + high) / 2, high].map((each) => [s("line", { class: "axis", x1: left, x2: W - 90, y1: y(each), y2: y(each) }),
-    s("text", { x: left - 6, y: y(each) + 4, "text-anchor": "end" }, each.toFixed(1))]);
-  const names = points.map((each, index) => each.length ? s("text", { x: W - 84, y: y(each[each.length - 1][1]) + (index ? 13 : 2) }, lines[index][1]) : null);
+  const marks = [low, (low + high) / 2, high].map((each, index) => [s("line", { class: "axis", x1: left, x2: W - 90, y1: y(each), y2: y(each) }),
+    s("text", { x: left - 6, y: y(each) + 4, "text-anchor": "end" }, `${each.toFixed(1)}${index === 2 ? " nats" : ""}`)]);
+  const lasts = points.map((each) => (each.length ? y(each[each.length - 1][1]) + 4 : 0));
+  if (Math.abs(lasts[0] - lasts[1]) < 14) lasts[1] = lasts[0] + (lasts[1] < lasts[0] ? -14 : 14);
+  const names = points.map((each, index) => each.length ? s("text", { x: W - 84, y: lasts[index] }, lines[index][1]) : null);
   return s("svg", { class: "figure", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Learning curve: the NLL of validation rows falls to ${low.toFixed(2)} nats in ${last} epochs` },
     ...marks.flat(), ...paths, ...names, s("text", { x: left, y: H - 6 }, `epoch ${history[0].number}`),
-    s("text", { x: W - 90, y: H - 6, "text-anchor": "end" }, `${last}`), s("text", { x: 4, y: 10 }, "nats"));
+    s("text", { x: W - 90, y: H - 6, "text-anchor": "end" }, `${last}`));
 }
 
 export function heat(names, values) {

@@ -45,6 +45,9 @@ export function shown(value, column) {
   return String(value);
 }
 
+// A mean or a quantile: four digits are enough.
+export const about = (value, column) => (isDate(column) ? moment(value, { dtype: "date" }) : number(value));
+
 export class Refused extends Error {
   constructor(problem) {
     super(problem.detail || problem.title);

@@ -1,6 +1,6 @@
 // Model: what it is, how it was trained, which columns depend on each other, and its card.
 
-import { ask, h, number, problem, shown } from "./dom.js";
+import { ask, h, number, problem } from "./dom.js";
 import { curve, heat } from "./charts.js";
 
 const MOST_PAIRS = 12;
@@ -11,13 +11,14 @@ export async function start(main, model) {
   const table = (names, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": names.join(", ") }, h("table", {}, h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((text, index) => (index ? h("td", { title: text }, text) : h("th", { scope: "row" }, text))))))));
   const dependence = h("section", { class: "panel" }, h("h2", {}, "Which columns depend on each other"), h("p", { class: "quiet" }, "Computing …"));
-  main.append(h("h1", {}, model.name), h("p", { class: "quiet" }, info.network),
+  const strongest = h("section", { class: "panel", "aria-label": "Strongest dependences", hidden: true });
+  main.append(h("h1", {}, model.name),
     h("section", { class: "panel", "aria-label": "Facts" }, h("dl", { class: "facts" },
       fact("training rows", info.rows.toLocaleString("en-US")), fact("validation rows", info.valid_rows.toLocaleString("en-US")), fact("columns", String(info.columns)),
       fact("weights", info.weights.toLocaleString("en-US")), fact("epochs", `${info.epochs}${info.finished ? "" : " (not finished)"}`),
       fact("validation NLL", info.valid_nll === null ? "–" : `${number(info.valid_nll, 5)} nats`), fact("best epoch", String(info.best_epoch ?? "–")), fact("masks", String(info.masks)),
       fact("target", info.target ?? "none"), fact("answers", info.any_order ? "any question" : "in its ordering"), fact("version", `made ${info.made}`))),
-    h("div", { class: "two" }, h("section", { class: "panel" }, h("h2", {}, "Learning curve"), curve(info.history), h("p", { class: "quiet small" }, "Mean negative log-likelihood of a row, by epoch: of validation rows, and of training rows under the masks of training.")), dependence),
+    h("div", { class: "two" }, h("div", {}, h("section", { class: "panel" }, h("h2", {}, "Learning curve"), curve(info.history), h("p", { class: "quiet small" }, "Mean negative log-likelihood of a row, by epoch: of validation rows, and of training rows under the masks of training.")), strongest), dependence),
     h("section", { class: "panel" }, h("h2", {}, "Columns"), h("p"), table(["column", "kind", "type", "values"], model.columns.map((each) => [each.name, each.kind, each.dtype, each.about])),
       info.dropped.length ? h("p", { class: "quiet" }, `Left out: ${info.dropped.join(", ")}.`) : null),
     h("details", { class: "panel" }, h("summary", {}, "How it was made: the parameters"), h("p"), table(["parameter", "value"], Object.entries(info.settings).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]))),
@@ -27,8 +28,9 @@ export async function start(main, model) {
     columns.forEach((one, i) => columns.forEach((other, j) => { if (i < j) pairs.push([one, other, Math.max(strength[i][j], strength[j][i])]); }));
     pairs.sort((a, b) => b[2] - a[2]);
     dependence.replaceChildren(h("h2", {}, "Which columns depend on each other"),
-      h("p", { class: "quiet small" }, "How much a column (across) tells of another (down), by their mutual information I under the model: √(1 − exp(−2 I)), from 0 to 1."), heat(columns, strength),
-      h("p"), table(["columns", "strength"], pairs.slice(0, MOST_PAIRS).map(([one, other, value]) => [`${one} – ${other}`, value.toFixed(2)])));
+      h("p", { class: "quiet small" }, "How much a column (across) tells of another (down), by their mutual information I under the model: √(1 − exp(−2 I)), from 0 to 1."), heat(columns, strength));
+    strongest.hidden = pairs.length === 0;
+    strongest.replaceChildren(h("h2", {}, "Strongest dependences"), h("p"), table(["columns", "strength"], pairs.slice(0, MOST_PAIRS).map(([one, other, value]) => [`${one} – ${other}`, value.toFixed(2)])));
   }).catch((error) => dependence.append(problem(error)));
   return { update: () => null };
 }

@@ -1,7 +1,7 @@
 // What if: every column is a control; set some, and see how the distributions of all others move.
 
-import { ask, h, isDate, moment, number, percent, problem, say, shown } from "./dom.js";
-import { distance, ends, firstValue, histogram, lastValue, scaleOf, shareBar } from "./charts.js";
+import { about as rounded, ask, h, isDate, moment, number, percent, problem, say, shown } from "./dom.js";
+import { distance, firstValue, histogram, lastValue, scaleOf, shareBar } from "./charts.js";
 import { go } from "./page.js";
 import { rowsTable } from "./table.js";
 
@@ -21,10 +21,16 @@ function parse(options, model) {
     if (column.values.length) {
       const value = column.values.find((each) => keyOf(each) === text);
       if (value !== undefined) given.set(name, value);
-    } else if (isDate(column)) given.set(name, text);
+    } else if (text === "" && column.missing) given.set(name, null);
+    else if (isDate(column)) given.set(name, text);
     else if (text !== "" && Number.isFinite(Number(text))) given.set(name, Number(text));
   }
   return given;
+}
+
+// Put children in place; those that are there already are not touched, so that they keep the focus.
+function place(parent, nodes) {
+  if (nodes.length !== parent.children.length || nodes.some((node, index) => parent.children[index] !== node)) parent.replaceChildren(...nodes);
 }
 
 const write = (given) => new URLSearchParams([...given].map(([name, value]) => [name, keyOf(value)]));
@@ -135,7 +141,7 @@ export async function start(main, model, options) {
         : ranked.filter((index, place) => place < MOST_VALUES || column.values[index] === chosen);
       more.hidden = visible.length === ranked.length;
       more.textContent = `${ranked.length - visible.length} more values`;
-      list.replaceChildren(...visible.map((index) => {
+      place(list, visible.map((index) => {
         const value = column.values[index];
         if (!rows.has(index)) {
           const share = h("span", { class: "share" });
@@ -170,7 +176,7 @@ export async function start(main, model, options) {
     const given = () => (dates ? seconds(state.given.get(column.name)) : state.given.get(column.name));
     const value = (real) => (dates ? moment(real, column) : real);
     const plot = h("div");
-    const slider = h("input", { type: "range", min: 0, max: steps, step: 1, "aria-label": `${column.name}, slider`,
+    const slider = h("input", { class: "slide", type: "range", min: 0, max: steps, step: 1, "aria-label": `${column.name}, slider`,
       oninput: () => set(column.name, value(atPlace(Number(slider.value))), { dragging: true }),
       onchange: () => { state.undo.push(state.committed); state.committed = new Map(state.given); undo.disabled = false; } });
     const type = dates ? (column.dtype === "date" ? "date" : "datetime-local") : "text";
@@ -182,23 +188,26 @@ export async function start(main, model, options) {
       set(column.name, dates ? text : Number(text));
     } });
     const stats = h("div", { class: "stats" });
-    body.append(plot, ends(column, base), h("div", { class: "numbers" }, slider, typed), stats);
+    const end = (real) => h("span", { class: "end", "aria-hidden": "true" }, rounded(real, column));
+    body.append(plot, slider, h("div", { class: "numbers" }, end(low), typed, end(high)), stats);
     return (now, before) => {
-      const isSet = state.given.has(column.name);
+      const isSet = state.given.has(column.name) && state.given.get(column.name) !== null;
       plot.replaceChildren(histogram(column, now, before, isSet ? given() : null));
-      const place = isSet ? placeOf(given()) : placeOf(base.quantiles[1]);
-      if (Number(slider.value) !== place && document.activeElement !== slider) slider.value = place;
+      const where = isSet ? placeOf(given()) : placeOf(base.quantiles[1]);
+      if (Number(slider.value) !== where && document.activeElement !== slider) slider.value = where;
       slider.setAttribute("aria-valuetext", isSet ? shown(given(), column) : "unknown");
       if (document.activeElement !== typed) typed.value = isSet ? (dates ? state.given.get(column.name) : String(given())) : "";
       const stat = (name, text, title) => h("span", { title }, `${name} `, h("b", {}, text));
-      stats.replaceChildren(...(now ? [stat("mean", shown(now.mean, column), `before: ${shown(before.mean, column)}`),
-        stat("median", shown(now.quantiles[1], column)), stat("5–95 %", `${shown(now.quantiles[0], column)} – ${shown(now.quantiles[2], column)}`),
-        now.missing > 0 ? stat("missing", percent(now.missing)) : null].filter(Boolean) : []));
+      stats.replaceChildren(...(now ? [stat("mean", rounded(now.mean, column), `before: ${rounded(before.mean, column)}`),
+        stat("median", rounded(now.quantiles[1], column)), stat("5–95 %", `${rounded(now.quantiles[0], column)} – ${rounded(now.quantiles[2], column)}`),
+        column.missing ? h("button", { class: "clear", type: "button", "aria-label": `${column.name}: missing, ${percent(now.missing)}`, onclick: () => set(column.name, null) }, `missing ${percent(now.missing)}`) : null].filter(Boolean) : []));
     };
   }
 
   function sentence(column, now, before) {
-    if (!column.values.length) return [`mean ${shown(before.mean, column)} → `, h("b", {}, shown(now.mean, column))];
+    const span = ({ quantiles }) => `${rounded(quantiles[0], column)} – ${rounded(quantiles[2], column)}`;
+    if (!column.values.length && Math.abs(now.mean - before.mean) < before.standard_deviation / 5) return [`5–95 % ${span(before)} → `, h("b", {}, span(now))];
+    if (!column.values.length) return [`mean ${rounded(before.mean, column)} → `, h("b", {}, rounded(now.mean, column))];
     let most = 0;
     now.probabilities.forEach((share, index) => {
       if (Math.abs(share - before.probabilities[index]) > Math.abs(now.probabilities[most] - before.probabilities[most]) + 1e-12) most = index;
@@ -238,7 +247,7 @@ export async function start(main, model, options) {
       found.update(state.now && state.now.get(column.name), before.get(column.name) || state.base.get(column.name));
       return found.node;
     });
-    if (nodes.length !== cards.children.length || nodes.some((node, index) => cards.children[index] !== node)) cards.replaceChildren(...nodes);
+    place(cards, nodes);
     if (far.length) say(`${given.size} set. Moved most: ${far.slice(0, 2).map(({ column, was }) => `${column.name}, ${sentence(column, state.now.get(column.name), was).map((each) => each.textContent ?? each).join("")}`).join("; ")}.`);
     else if (given.size) say("Set. Nothing else moved.");
     main.dataset.given = JSON.stringify(Object.fromEntries(state.shownGiven || []));
@@ -255,11 +264,18 @@ export async function start(main, model, options) {
     } catch (error) { trouble.replaceChildren(problem(error)); }
   }
 
+  // Where "missing" is a value of its own, rows cannot leave the column open: its distribution says what is most likely.
+  function mode(column) {
+    const now = state.now.get(column.name);
+    if (column.values.length) return column.values[now.probabilities.indexOf(Math.max(...now.probabilities))];
+    return now.missing >= 0.5 ? null : isDate(column) ? moment(now.quantiles[1], column) : now.quantiles[1];
+  }
+
   async function completion() {
     try {
       const found = await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [Object.fromEntries(state.given)] } });
-      await change(new Map(model.columns.map((column) => [column.name, state.given.has(column.name) ? state.given.get(column.name) : found.rows[0][column.name]])
-        .filter(([, value]) => value !== null && value !== undefined)));
+      const likely = (column) => (state.given.has(column.name) ? state.given.get(column.name) : column.missing ? mode(column) : found.rows[0][column.name]);
+      await change(new Map(model.columns.map((column) => [column.name, likely(column)])));
     } catch (error) { trouble.replaceChildren(problem(error)); }
   }
 
