@@ -104,6 +104,7 @@ def model_files() -> dict[str, bytes]:
     """A small model of every kind of column."""
     numbers = {"size": np.arange(60) * 0.37 % 5, "count": np.arange(60) * 7 % 23, "often": np.arange(60) % 20 * 1.5}
     numbers["often"][:20] = 0.0
+    numbers["size"][::9] = np.nan
     table = pa.table(
         {
             **numbers,
@@ -167,9 +168,9 @@ def mutated_json(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 @st.composite
-def odd_weights(draw: st.DrawFn) -> bytes:
+def odd_weights(draw: st.DrawFn, file: str) -> bytes:
     """Weights of which one is another number, or of another type or shape."""
-    tensors = safetensors.torch.load(model_files()["model.safetensors"])
+    tensors = safetensors.torch.load(model_files()[file])
     name = draw(st.sampled_from(sorted(tensors)))
     scale = draw(st.sampled_from([0.0, -1.0, 1e3, 1e10, 1e30, 3e38, math.nan, math.inf]))
     match draw(st.sampled_from(["scale", "one", "type", "shape", "gone", "more"])):
@@ -199,7 +200,8 @@ def folder(draw: st.DrawFn) -> dict[str, bytes]:
             name = draw(st.sampled_from(sorted(files)))
             files[name] = draw(mutated(lambda: [model_files()[name]]))
         case "weights":
-            files["model.safetensors"] = draw(odd_weights())
+            file = draw(st.sampled_from(["model.safetensors", "missing.safetensors"]))
+            files[file] = draw(odd_weights(file))
         case "history":
             lines = files["history.jsonl"].splitlines(keepends=True)
             files["history.jsonl"] = draw(mutated_json(lines[0])) + b"\n"
@@ -218,7 +220,7 @@ def check_folder(files: dict[str, bytes]) -> bool:
 
         def answer() -> None:
             model = MADE.load(path)
-            or_refused(lambda: check_scores(model, model.sample(1)))
+            or_refused(lambda: check_scores(model, model.sample(1, missing=True)))
             or_refused(lambda: check_scores(model, scored_row()))
 
         return or_refused(answer)
