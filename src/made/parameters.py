@@ -100,7 +100,10 @@ class Parameter(NamedTuple):
         number = numbers.Integral if self.whole else numbers.Real
         if isinstance(value, bool) and self.kind != "verbose":
             return False
-        return isinstance(value, number) and self.bounds is not None and self.bounds.contain(float(value))
+        try:
+            return isinstance(value, number) and self.bounds is not None and self.bounds.contain(float(value))
+        except OverflowError:  # a whole number above the largest float
+            return False
 
 
 ACTIVATIONS = ("relu", "softplus", "tanh", "sigmoid", "leaky_relu", "elu", "selu", "gelu", "silu", "identity")
