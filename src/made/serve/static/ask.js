@@ -36,15 +36,16 @@ export function complete(text, caret, columns) {
   return [...words, ...names].slice(0, MOST_OPTIONS);
 }
 
-function examples(model) {
+function examples(model, base) {
+  const median = (column) => shown(base.get(column.name).quantiles[1], column).replaceAll(",", "");
   const lists = model.columns.map((each) => ({ ...each, values: each.values.filter((value) => value !== null) })).filter((each) => each.values.length > 1 && each.values.length < 10);
-  const numbers = model.columns.filter((each) => !each.values.length && each.dtype !== "date" && each.dtype !== "datetime");
+  const numbers = model.columns.filter((each) => !each.values.length && each.dtype !== "date" && each.dtype !== "datetime" && base.has(each.name));
   const is = (column, place = 0) => `${writtenName(column.name)} = ${writtenValue(column.values[place], column)}`;
   const found = [];
   if (lists.length) found.push(is(lists[0], lists[0].values.length - 1));
   if (lists.length > 1) found.push(`${is(lists[0], lists[0].values.length - 1)} | ${is(lists[lists.length - 1])}`);
-  if (lists.length && numbers.length) found.push(`${writtenName(numbers[0].name)} < 12 | ${is(lists[0], lists[0].values.length - 1)}`);
-  if (numbers.length > 1) found.push(`${writtenName(numbers[0].name)} > 24 and ${writtenName(numbers[1].name)} < 50`);
+  if (lists.length && numbers.length) found.push(`${writtenName(numbers[0].name)} < ${median(numbers[0])} | ${is(lists[0], lists[0].values.length - 1)}`);
+  if (numbers.length > 1) found.push(`${writtenName(numbers[0].name)} > ${median(numbers[0])} and ${writtenName(numbers[1].name)} < ${median(numbers[1])}`);
   return found;
 }
 
@@ -60,6 +61,7 @@ function gauge(found) {
 export async function start(main, model, options) {
   const key = `made-history-${model.name}`;
   const saved = () => { try { return JSON.parse(localStorage.getItem(key)) || []; } catch { return []; } };
+  const base = new Map((await ask(`${model.path}/conditionals`, { body: {} }).catch(() => ({ columns: [] }))).columns.map((each) => [each.name, each]));
   const input = h("textarea", { id: "question", rows: 2, spellcheck: "false", autocapitalize: "off", autocomplete: "off", role: "combobox", "aria-expanded": "false",
     "aria-autocomplete": "list", "aria-controls": "options", "aria-describedby": "help" });
   const list = h("ul", { id: "options", class: "options", role: "listbox", "aria-label": "Completions", hidden: true });
@@ -70,7 +72,7 @@ export async function start(main, model, options) {
     h("h1", {}, h("label", { for: "question" }, "What is the probability that …")),
     h("p", { class: "quiet small", id: "help" }, "CONDITION | GIVEN. Compare columns with values by =, !=, <, <=, >, >=, in {a, b}, between a and b; join by and, or, not."),
     h("div", { class: "ask" }, h("div", { class: "line" }, input, button), list),
-    h("p", { class: "tools" }, h("span", { class: "quiet small" }, "Try:"), examples(model).map((text) =>
+    h("p", { class: "tools" }, h("span", { class: "quiet small" }, "Try:"), examples(model, base).map((text) =>
       h("button", { class: "btn small", type: "button", onclick: () => { input.value = text; submit(); } }, text))), answer);
   main.append(form, h("section", { class: "panel", "aria-label": "History" }, h("h2", {}, "Asked before"), past));
 

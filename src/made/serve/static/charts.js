@@ -97,6 +97,6 @@ export function heat(names, values) {
     s("title", {}, `${names[j]} tells of ${names[i]}: ${value.toFixed(2)}`))));
   const rows = names.map((name, i) => s("text", { x: left - 6, y: top + i * cell + 15, "text-anchor": "end" }, short(name)));
   const columns = names.map((name, j) => s("text", { transform: `translate(${left + j * cell + 15} ${top - 6}) rotate(-60)` }, short(name)));
-  return s("svg", { class: "figure heat", viewBox: `0 0 ${left + size + 40} ${top + size + 6}`, role: "img",
+  return s("svg", { class: names.length < 13 ? "figure heat few" : "figure heat", viewBox: `0 0 ${left + size + 40} ${top + size + 6}`, role: "img",
     "aria-label": "How much each column (across) tells of each other column (down); the table below lists the strongest pairs" }, ...cells.flat(), ...rows, ...columns);
 }

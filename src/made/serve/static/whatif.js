@@ -55,7 +55,7 @@ export async function start(main, model, options) {
     h("option", { value: "nothing" }, "nothing set"), h("option", { value: "last" }, "the step before"));
   const order = h("select", { onchange: () => { state.order = order.value; render(); } },
     h("option", { value: "table" }, "as in the table"), h("option", { value: "moved" }, "moved most"));
-  const find = h("input", { type: "search", size: 12, oninput: () => { state.find = find.value.toLowerCase(); render(); } });
+  const find = h("input", { type: "search", size: 9, oninput: () => { state.find = find.value.toLowerCase(); render(); } });
   const drawn = h("section", { "aria-label": "Drawn rows", hidden: true, class: "panel" });
   main.append(h("h1", { class: "unseen" }, `What if: ${model.name}`),
     h("div", { class: "summary" }, chips, moves, h("div", { class: "tools" }, undo, clear, draw, complete,
