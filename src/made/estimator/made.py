@@ -17,6 +17,7 @@ from made.errors import ModelError, ParameterError
 from made.estimator.queries import Queries
 from made.model.model import Model
 from made.model.prepare import check_parameters, prepare
+from made.model.update import EPOCHS, updated
 from made.parameters import PARAMETERS
 from made.tables.schema import Kinds, dropped
 from made.tables.table import Table, with_target
@@ -200,6 +201,30 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
             if run.model is not None:
                 self._take(run.model)
         return self
+
+    def update(self, X: Any, y: Any = None, sample_weight: Any = None, *, epochs: int = EPOCHS) -> MADE:
+        """Train the fitted model on new rows of the same columns, beside rows that it draws itself.
+
+        The drawn rows stand for those that it was fitted on, which are not needed: each part has the weight of its
+        number of rows. What is forgotten all the same, and how much less than without: docs/models.md. The columns stay
+        as they are: a value that was not in the first training rows is one of the others (``unseen="other"``).
+
+        Arguments:
+            X, y, sample_weight: the new rows, as in :meth:`fit`.
+            epochs: the number of passes over new and drawn rows.
+        """
+        model = self._model()
+        if y is not None and self.target_ is not None and self._table(X).extra:
+            X = with_target(X, y)
+        codes = model.codes(self._table(X))
+        weights = checked_weights(sample_weight, len(codes))
+        if weights is not None:
+            codes, weights = codes[weights > 0], weights[weights > 0]
+        return self._take(updated(self.model_, codes, weights, epochs=epochs))
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MADE:
+        """:meth:`fit` the first rows, and :meth:`update` the model with all others."""
+        return (self.update if hasattr(self, "model_") else self.fit)(X, y, sample_weight)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""

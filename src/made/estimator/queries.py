@@ -18,6 +18,7 @@ from made.model.conditionals import Conditionals
 from made.model.config import number_of_masks, number_of_segments
 from made.model.dependence import SAMPLES as PAIR_SAMPLES
 from made.model.dependence import Association, MutualInformation
+from made.model.distribution import RowDistribution
 from made.model.model import Model, RandomState
 from made.queries.conditional import Forecast
 from made.tables.table import Table, with_target
@@ -189,6 +190,10 @@ class Queries:
     def marginal(self, columns: Sequence[Any]) -> Model:
         """The distribution of some columns, by name or number, whatever the others: a view, as :meth:`condition`."""
         return self._model().marginal(columns)
+
+    def distribution(self, given: Mapping[Any, Any] | None = None) -> RowDistribution:
+        """The rows as a distribution of ``torch.distributions``, given values of some columns, ``{column: value}``."""
+        return self._model().distribution(given)
 
     def mutual_information(
         self, first: Any, second: Any, *, samples: int = PAIR_SAMPLES, random_state: RandomState = None

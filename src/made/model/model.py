@@ -24,6 +24,7 @@ from made.model.conditionals import Conditionals, Edges, conditional, edges_of
 from made.model.config import Config
 from made.model.dependence import SAMPLES as PAIR_SAMPLES
 from made.model.dependence import Association, MutualInformation, association
+from made.model.distribution import RowDistribution
 from made.model.folder import Content, replace_folder
 from made.model.packed import packed, unpacked
 from made.model.rows import Rows
@@ -316,6 +317,10 @@ class Model(Rows):
     def _association(self, columns: Sequence[int], samples: int, random_state: RandomState) -> Association:
         _check_count("samples", samples, least=2)
         return association(self.view, columns, samples, self.generator(random_state))
+
+    def distribution(self, given: Mapping[Any, Any] | None = None) -> RowDistribution:
+        """See :meth:`made.MADE.distribution`."""
+        return RowDistribution(self.condition(given) if given else self)
 
     def satisfied(self, condition: str, X: Any) -> NDArray[np.float64]:
         """Which rows satisfy a condition: 1 or 0; NaN where what is given does not hold, or a value is missing."""
