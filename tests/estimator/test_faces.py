@@ -80,6 +80,11 @@ def test_cross_validation_of_a_frame_with_text_missing_and_unseen_values(face) -
     assert found.mean() > 0.5
 
 
+def test_cross_validation_of_a_distribution() -> None:
+    assert np.isfinite(cross_val_score(FAST, FRAME, cv=4, error_score="raise")).all()
+    assert np.isfinite(cross_val_score(FAST, FRAME, LABEL, cv=4, error_score="raise")).all()
+
+
 def test_cross_validation_of_iris() -> None:
     assert cross_val_score(MADEClassifier(FAST), *load_iris(return_X_y=True), cv=3).mean() > 0.8
 
@@ -115,6 +120,14 @@ def test_an_imputer_in_a_pipeline_in_a_grid_search() -> None:
     grid = {"madeimputer__strategy": ["mean", "mode"], "madeimputer__model__max_epochs": [2]}
     search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(FRAME, LABEL)
     assert search.best_score_ > 0.8
+
+
+def test_a_grid_has_parameters_of_the_default_model() -> None:
+    X, y = load_iris(return_X_y=True)
+    grid = {"model__max_epochs": [1, 20], "model__hidden_sizes": [(16,)], "model__evaluation_masks": [2]}
+    search = GridSearchCV(MADEClassifier(random_state=0), grid, cv=2, error_score="raise").fit(X, y)
+    assert search.best_params_["model__max_epochs"] == 20
+    assert search.best_estimator_.made_.hidden_sizes == (16,)
 
 
 def test_faces_in_a_column_transformer() -> None:

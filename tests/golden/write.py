@@ -1,6 +1,6 @@
 """How the folders here were written: `python tests/golden/write.py`. Once a format is released, it is not run again.
 
-Each has a small model and what it says of some rows; `tests/test_estimator.py` compares.
+Each has a small model and what it says of some rows; `tests/estimator/test_made.py` compares.
 """
 
 from __future__ import annotations

@@ -48,6 +48,12 @@ class Face(BaseEstimator):  # type: ignore[misc]
             twin.model = copy.copy(self.model)
         return twin
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; those of the model, such as ``model__max_epochs``, also if ``model`` is the default."""
+        if self.model is None and "model" not in params and any(name.startswith("model__") for name in params):
+            self.model = MADE()
+        return cast(Self, super().set_params(**params))
+
     @property
     def is_prefit(self) -> bool:
         """Whether the parameter ``model`` is fitted."""

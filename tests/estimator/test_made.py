@@ -459,7 +459,7 @@ def test_it_can_be_interrupted_and_says_how_to_go_on(forks, tmp_path, number) ->
     assert f"Its state is saved: resume it with resume_from='{tmp_path / 'run'}'" in said
 
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("format-*")), ids=lambda path: path.name)
