@@ -19,6 +19,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 CHANGES = 60
+FIRST = "() => performance.getEntriesByName('made:redraw').map(each => each.startTime + each.duration)[0]"
 REDRAWS = "() => performance.getEntriesByName('made:redraw').map(each => each.duration)"
 
 
@@ -26,7 +27,8 @@ def measure(page: Page, address: str) -> dict[str, float]:
     """Milliseconds: to the first drawing, and of each change."""
     page.goto(address)
     page.wait_for_selector("main[data-ready]")
-    first = page.evaluate("() => performance.now()")
+    page.wait_for_timeout(1000)
+    first = page.evaluate(FIRST)
     values = page.locator("button.value")
     count = values.count()
     page.evaluate("() => performance.clearMeasures()")

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from pyarrow import parquet
+from server import live
 
+from made import MADE
 from made.serve.bodies import ARROW, CSV, JSON, PARQUET
 from made.serve.operations import Served
 from people import fitted_people, people
@@ -229,3 +231,26 @@ def test_a_model_that_is_not_there(server) -> None:
     answer = server.client.get("/api/models/nobody/info")
     assert answer.status_code == 404
     assert answer.json()["type"] == "urn:made:not-found"
+
+
+def test_a_model_of_an_array_calls_its_columns_x0_x1() -> None:
+    rows = np.random.default_rng(0).integers(2, size=(60, 3)).astype(float)
+    model = MADE(hidden_sizes=(8,), max_epochs=1, evaluation_masks=2).fit(rows).model_
+    with live(Served("bits", model)) as server:
+        server.name = "bits"
+        found = rows_of(server.post("score", json={"rows": [{"x0": 1, "x1": 0, "x2": 1}, {"x1": 1}]}))
+        expected = model.score_samples([[1, 0, 1], [np.nan, 1, np.nan]]).tolist()
+        assert [row["log_prob"] for row in found] == expected
+        given = server.post("conditionals", json={"given": {"x1": 1}}).json()
+        assert [column["name"] for column in given["columns"]] == ["x0", "x2"]
+        assert len(rows_of(server.post("sample", json={"count": 4, "given": {"x2": 0}}))) == 4
+
+
+def test_a_model_of_fixed_orderings_says_what_it_cannot_answer() -> None:
+    model = MADE(masks=1, hidden_sizes=(8,), max_epochs=1).fit(np.eye(3).repeat(9, axis=0)).model_
+    with live(Served("fixed", model)) as server:
+        server.name = "fixed"
+        assert len(rows_of(server.post("score", json={"rows": [{"x0": 1, "x1": 0, "x2": 0}]}))) == 1
+        answer = server.post("conditionals", json={})
+        assert (answer.status_code, answer.json()["type"]) == (422, "urn:made:question")
+        assert "unlimited masks" in answer.json()["detail"]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from made.errors import DataError
+from made.errors import DataError, MadeError
 from made.io.checks import check_names, check_types
 from made.io.csv_blocks import csv_tables
 from made.io.parquet_pages import parquet_tables
@@ -134,7 +134,9 @@ def _arrow(handle: io.BytesIO) -> Iterator[pa.Table]:
             for batch in reader:
                 batch.validate(full=True)
                 yield pa.Table.from_batches([batch])
-    except (pa.ArrowException, OSError, EOFError, struct.error) as error:
+    except MadeError:
+        raise
+    except (pa.ArrowException, OSError, EOFError, ValueError, LookupError, struct.error) as error:
         raise DataError(f"the body is not a stream of Arrow: {str(error)[:500]}") from None
 
 
