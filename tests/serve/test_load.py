@@ -7,7 +7,7 @@ from server import people_served
 
 
 def test_answers_are_right_whoever_else_asks(server) -> None:
-    clients = Clients(server.port, "people", questions(people_served(), 6))
-    clients.run(requests=240, clients=16)
-    assert clients.statuses == {200: 240}
+    clients = Clients(server.port, "people", questions(people_served(), 3))
+    clients.run(requests=96, clients=16)
+    assert clients.statuses == {200: 96}
     assert clients.wrong == 0

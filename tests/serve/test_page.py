@@ -22,7 +22,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = in_a_browser
 
 MODEL = people_served().model
-WIDTHS = {"telephone": 360, "laptop": 1280, "wide": 1920}
+WIDTHS = {"telephone": 360, "wide": 1920}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def close(text: str, share: float) -> bool:
     return text in {percent(share), percent(share + 1e-7), percent(share - 1e-7)}
 
 
-@pytest.mark.parametrize("given", [{}, {"job": "cook"}, {"age": 30, "fed": True, "since": "2024-03-01"}])
+@pytest.mark.parametrize("given", [{}, {"job": "cook", "age": 30, "fed": True, "since": "2024-03-01"}])
 def test_the_numbers_are_those_of_the_estimator(page, pages, given) -> None:
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
     visit(page, pages, query="&".join(f"{name}={quote(text)}" for name, text in texts.items()))
@@ -113,8 +113,8 @@ def test_every_value_can_be_set_and_cleared(page, pages) -> None:
             label.click()
             settled(page, **{name: value})
             assert label.get_attribute("aria-pressed") == "true"
-            label.click()
-            settled(page)
+        label.click()
+        settled(page)
     assert page.locator(".chip").count() == 0
 
 

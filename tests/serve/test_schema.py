@@ -12,7 +12,7 @@ schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not i
 # A schema cannot say which values a column has: some requests that it allows are refused.
 from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: E402
 
-EXAMPLES = int(os.environ.get("MADE_SCHEMA_EXAMPLES", "10"))  # of each operation, of right requests and of wrong ones
+EXAMPLES = int(os.environ.get("MADE_SCHEMA_EXAMPLES", "5"))  # of each operation, of right requests and of wrong ones
 OPERATIONS = [
     "GET /healthz",
     "GET /metrics",
