@@ -140,8 +140,8 @@ NETWORK = {
 TRAINING = {
     "optimizer": Parameter("choice", "Optimizer.", OPTIMIZERS),
     "learning_rate": Parameter(
-        "float",
-        "Learning rate. Default: 1 (adadelta), 0.01 (adagrad), 0.004 (adam, adamw), 0.1 (sgd).",
+        "auto float",
+        "Learning rate; auto: 0.001 to 0.004 (adamw), 0.004 (adam), 0.01 (adagrad), 0.1 (sgd), 1 (adadelta).",
         bounds=POSITIVE,
         optional=True,
     ),
@@ -169,7 +169,7 @@ TRAINING = {
     "average": Parameter(
         "float", "Decay of the moving average of weights; 0 for none.", bounds=PROBABILITY, optional=True
     ),
-    "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a thirtieth of the rows.", bounds=COUNT),
+    "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a sixtieth of the rows.", bounds=COUNT),
     "max_epochs": Parameter(
         "auto",
         "Most passes over the rows; auto: 240, and fewer above 7,000 rows. 0: untrained.",
@@ -203,6 +203,7 @@ TRAINING = {
     "pairs": Parameter(
         "float", "Weight of questions with one given column, whose answers are counted in the rows.", bounds=Bounds(0)
     ),
+    "calibrate": Parameter("flag", "Calibrate the answers about each column on the validation rows."),
     "validation_masks": Parameter("int", "Most masks to average after each epoch.", bounds=COUNT),
     "evaluation_masks": Parameter("int", "Masks that a query averages if masks are unlimited.", bounds=COUNT),
 }
@@ -260,6 +261,8 @@ PLAIN: dict[str, Any] = {
     "nearly_complete": 0.0,
     "pairs": 0.0,
     "evaluation_masks": 16,
+    "learning_rate": None,
+    "calibrate": False,
 }
 
 # Named sets of parameters; their results are in docs/results.md and docs/experiments.md.
@@ -327,4 +330,5 @@ LATER: dict[str, Any] = {
     "missing": "unobserved",
     "unseen": "error",
     "extrapolate": True,
+    "calibrate": False,
 }

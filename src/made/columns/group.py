@@ -189,6 +189,12 @@ class Columns(Sequence[Column]):
             return flags
         return flags.index_select(1, torch.from_numpy(self.input_columns).to(flags.device))
 
+    def per_output(self, table: Tensor) -> Tensor:
+        """Numbers of columns, repeated for their output units. Shapes: (columns, rows) to (outputs, rows)."""
+        if self.outputs == len(self):
+            return table
+        return table.index_select(0, torch.from_numpy(self.output_columns).to(table.device))
+
     def noise(self, uniform: Tensor) -> Tensor:
         """The random numbers that :meth:`Column.draw` takes. Shapes: (rows, columns) to (rows, columns)."""
         return self._by_family(Column.noise, uniform, uniform.dtype)

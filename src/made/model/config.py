@@ -112,7 +112,7 @@ class Config:
         parameters, family = self.parameters, self.connectivities
         if family.digest() != self.digest:
             raise ModelError("the connectivities of this model cannot be reproduced by this version of made.")
-        names = ("activation", "direct", "conditioning", "dropout", "input_dropout", "initialization")
+        names = ("activation", "direct", "conditioning", "dropout", "input_dropout", "initialization", "calibrate")
         options = {name: parameters[name] for name in names}
         network = Network(self.schema.coded(signed=parameters["signed"]), family, **options)
         return network.to(getattr(torch, parameters["dtype"]))
@@ -127,7 +127,7 @@ class Config:
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight, without allocating any."""
-        options = {name: self.parameters[name] for name in ("direct", "conditioning")}
+        options = {name: self.parameters[name] for name in ("direct", "conditioning", "calibrate")}
         return weight_shapes(self.schema.columns, self.parameters["hidden_sizes"], **options)
 
     def with_scores(self, trainer: Trainer, nll: float | None) -> Config:
@@ -229,6 +229,16 @@ def number_of_epochs(rows: int) -> int:
         [240, 239, 115, 37, 10]
     """
     return max(10, min(240, round(20_000 / math.sqrt(rows))))
+
+
+def learning_rate(updates: int) -> float:
+    """The default of ``learning_rate`` for AdamW: a shorter run takes larger steps.
+
+    Example:
+        >>> [learning_rate(updates) for updates in (100, 3_000, 100_000)]
+        [0.004, 0.002, 0.001]
+    """
+    return min(max(6 / max(updates, 1), 0.001), 0.004)
 
 
 def data_digest(*tables: NDArray[Any] | None) -> str:

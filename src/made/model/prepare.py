@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from made.columns.base import Column
 from made.errors import DataError, ModelError, ParameterError, QuestionError
 from made.hints import argument, hint
-from made.model.config import Config, Data, data_digest, new_config, number_of_epochs, number_of_segments
+from made.model.config import Config, Data, data_digest, learning_rate, new_config, number_of_epochs, number_of_segments
 from made.model.folder import is_begun
 from made.model.memory_budget import check_memory
 from made.model.model import Model
@@ -118,7 +119,7 @@ def training_config(config: Config) -> TrainingConfig:
     return TrainingConfig(
         **{name: config.parameters[name] for name in names},
         seed=config.seed,
-        # Small batches where rows are few, so that an epoch has some thirty updates at least.
+        # Folders of earlier versions have "auto" for a thirtieth of the rows.
         batch_size=int(np.clip(rows // 30, 32, 500)) if batch == "auto" else batch,
         weight_decay=min(0.3, 300 / rows) if decay == "auto" else float(decay),
         segments=number_of_segments(config.connectivities, config.parameters["segments"]),
@@ -185,9 +186,15 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
         stored["direct"] = has_direct(schema.columns.inputs, schema.columns.outputs)
     if parameters["max_epochs"] == "auto":
         stored["max_epochs"] = number_of_epochs(rows)
+    if parameters["batch_size"] == "auto":
+        stored["batch_size"] = int(np.clip(rows // 60, 32, 500))
+    if parameters["learning_rate"] == "auto":
+        updates = stored["max_epochs"] * math.ceil(rows / stored["batch_size"])
+        stored["learning_rate"] = learning_rate(updates) if parameters["optimizer"] == "adamw" else None
+    any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
     if parameters["whole_rows"] == "auto":
-        any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
         stored["whole_rows"] = WHOLE_ROWS if any_order else 0.0
+    stored["calibrate"] = parameters["calibrate"] and any_order
     return stored | {"random_state": seed}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from made.network.calibration import scales
 from made.network.masked import ACTIVATIONS, Network, drop_out
 
 __all__ = ["dense_outputs"]
@@ -42,7 +43,12 @@ def dense_outputs(
             offset = offset + (of_layer @ given.t().to(x.dtype) if layer == 1 else of_layer.sum(dim=1, keepdim=True))
         y = torch.addmm(offset, weights["V" if last else f"W{layer}"], h)
         if last:
-            return torch.addmm(y, weights["A"], x) if network.direct else y
+            y = torch.addmm(y, weights["A"], x) if network.direct else y
+            if network.calibration is None or network.training:
+                return y
+            of_columns = scales(network.calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
+            c = network.c.unsqueeze(1)
+            return c + (y - c) * network.columns.per_output(of_columns)
         y = ACTIVATIONS[network.activation](y)
         if dropout:
             y = drop_out(y, network.dropout, generator)

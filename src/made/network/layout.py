@@ -5,9 +5,11 @@ Layers are numbered as in :mod:`made.network.weights`; a matrix is the pair (lay
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from made.columns.group import Columns
 from made.network.buffers import Buffers
@@ -86,6 +88,19 @@ class Layout:
     def restore(self, table: Tensor, layer: int = -1) -> Tensor:
         """Columns, or the units of a layer (the last axis), from the order of the pass to their own."""
         return table
+
+    def count_before(self, flags: Tensor) -> Tensor:
+        """The number of flagged columns before each column in the ordering. Shapes: (columns, rows) to the same."""
+        order, first = self._order
+        counts = nn.functional.pad(flags.index_select(0, order).cumsum(dim=0), (0, 0, 1, 0))
+        return counts.index_select(0, first)
+
+    @cached_property
+    def _order(self) -> tuple[Tensor, Tensor]:
+        """The columns by their places in the ordering, and for each how many there are before it."""
+        ordering = self.arrange(torch.from_numpy(self.connectivity.ordering).to(self.device))
+        places, order = ordering.sort(stable=True)
+        return order, torch.searchsorted(places, ordering)
 
 
 class StoredLayout(Layout):

@@ -28,6 +28,7 @@ from torch.nn import functional as F
 from made.columns.base import Column
 from made.columns.group import Columns
 from made.network.buffers import Buffers
+from made.network.calibration import scales
 from made.network.connectivity import Connectivities, Connectivity
 from made.network.layout import Layout, SortedLayout, StoredLayout
 from made.network.threads import Threads
@@ -68,6 +69,8 @@ class Network(nn.Module):
         input_dropout: the probability of dropping an input unit in training; its column is still predicted.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V starts at zero like A and U,
             so that outputs start at their biases.
+        calibrate: whether output units are scaled by :attr:`calibration` (:mod:`made.network.calibration`), unless the
+            network is in training mode. Only an any-order network can be.
         seed: the seed of the initial weights (default: that of the connectivities).
 
     Example:
@@ -83,6 +86,7 @@ class Network(nn.Module):
     """
 
     c: Tensor
+    calibration: Tensor | None
 
     def __init__(
         self,
@@ -95,6 +99,7 @@ class Network(nn.Module):
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         initialization: Literal["glorot", "orthogonal", "zero-output"] = "glorot",
+        calibrate: bool = False,
         seed: int | None = None,
     ) -> None:
         super().__init__()
@@ -113,6 +118,8 @@ class Network(nn.Module):
                 raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
         if initialization not in ("glorot", "orthogonal", "zero-output"):
             raise ValueError(f"'initialization' should be glorot, orthogonal or zero-output, not {initialization!r}.")
+        if calibrate and not connectivities.any_order:
+            raise ValueError("'calibrate' needs unlimited masks with resampled orderings.")
         self.columns, self.connectivities, self.activation = columns, connectivities, activation
         self.conditioning, self.dropout, self.input_dropout = conditioning, dropout, input_dropout
         self.sizes = (columns.inputs, *connectivities.hidden_sizes, columns.outputs)
@@ -123,7 +130,9 @@ class Network(nn.Module):
         self._layouts: dict[object, Layout] = {}
 
         self.matrices = matrix_layers(self.depth, direct=direct, conditioning=conditioning)
-        self.shapes = weight_shapes(columns, connectivities.hidden_sizes, direct=direct, conditioning=conditioning)
+        options = {"direct": direct, "conditioning": conditioning, "calibrate": calibrate}
+        self.shapes = weight_shapes(columns, connectivities.hidden_sizes, **options)
+        self.register_buffer("calibration", torch.zeros(self.shapes["calibration"]) if calibrate else None)
         ends = np.arange(len(columns) + 1)
         self._input_bounds: list[int] = np.searchsorted(columns.input_columns, ends).tolist()
         self._output_bounds: list[int] = np.searchsorted(columns.output_columns, ends).tolist()
@@ -284,7 +293,26 @@ class Network(nn.Module):
         y = layout.product((last, self.depth), layout.weights["V"], h, offset)
         if self.direct:
             y = layout.product((last, 0), layout.weights["A"], x, y)
+        if self.calibrated:
+            y = self.rescaled(layout, y, self.count_seen(layout, seen, given))
         return y.t()
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether output units are scaled now."""
+        return self.calibration is not None and not self.training
+
+    def rescaled(self, layout: Layout, y: Tensor, seen: Tensor) -> Tensor:
+        """Output units of a pass, (outputs, rows), scaled by how many columns are seen, (columns, rows or 1)."""
+        assert self.calibration is not None
+        of_columns = scales(layout.arrange(self.calibration).unsqueeze(2), seen, len(self.columns))
+        c = layout.sort(self.depth + 1, self.c).unsqueeze(1)
+        return c + (y - c) * layout.columns.per_output(of_columns)
+
+    def count_seen(self, layout: Layout, seen: Tensor, given: Tensor | None) -> Tensor:
+        """How many columns each column sees in a pass: the given ones, and those observed before it."""
+        before = layout.count_before(seen)
+        return before if given is None else before + given.sum(dim=1)
 
     def joined(self, layer: int) -> bool:
         """Whether a residual connection joins this hidden layer to the one before."""

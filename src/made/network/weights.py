@@ -32,9 +32,14 @@ def matrix_layers(depth: int, *, direct: bool = False, conditioning: bool = Fals
 
 
 def weight_shapes(
-    columns: Columns, hidden_sizes: Sequence[int], *, direct: bool = False, conditioning: bool = False
+    columns: Columns,
+    hidden_sizes: Sequence[int],
+    *,
+    direct: bool = False,
+    conditioning: bool = False,
+    calibrate: bool = False,
 ) -> dict[str, tuple[int, ...]]:
-    """The shape of every parameter, known without creating any.
+    """The shape of every parameter, and of the calibration, known without creating any.
 
     Example:
         >>> weight_shapes(Columns.binary(3), [8])
@@ -46,4 +51,4 @@ def weight_shapes(
     shapes["c"] = (sizes[depth + 1],)
     for name, (after, before) in matrix_layers(depth, direct=direct, conditioning=conditioning).items():
         shapes[name] = (sizes[after], sizes[before])
-    return shapes
+    return shapes | ({"calibration": (2, len(columns))} if calibrate else {})

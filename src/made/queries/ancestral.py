@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from made.network.calibration import scales
 from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS, Network
 
@@ -66,6 +67,9 @@ def ancestral(
     if wanted is not None:
         certain = [sure or not want for sure, want in zip(certain, wanted.tolist(), strict=True)]
     drawn = list(values.unbind(dim=1))
+    seen = values.new_zeros(1) if known is None else known.sum(dim=1).to(values.dtype)  # how many columns
+    calibration = None if network.calibration is None or network.training else layout.arrange(network.calibration)
+    biases = layout.sort(last, network.c).split_with_sizes(counts[last])
 
     for j, (low, high) in enumerate(pairwise(layout.cuts.tolist())):
         corners: dict[int, list[_Corner]] = {}
@@ -97,12 +101,16 @@ def ancestral(
                 continue
             # The output units of degree d are those of the column at position d + 1, whose input has degree d + 1.
             kind, outputs = columns[degree], units[last][degree].t()
+            if calibration is not None:
+                scale = scales(calibration[:, degree, None], seen, len(columns)).unsqueeze(1)
+                outputs = biases[degree] + (outputs - biases[degree]) * scale
             if temperature != 1:
                 outputs = kind.tempered(outputs, temperature)
             value = kind.mode(outputs) if noise is None else kind.draw(outputs, noise[degree])
             if known is not None:
                 value = torch.where(known[:, degree], drawn[degree], value)
             drawn[degree] = value
+            seen = seen + 1 if known is None else seen + ~known[:, degree]
             code = kind.encode(value)
             if given and known is not None:
                 code = code * ~known[:, degree, None]

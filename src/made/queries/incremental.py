@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from made.network.calibration import scales
 from made.network.masked import ACTIVATIONS, Network
 from made.queries.evidence import Evidence
 
@@ -44,8 +45,10 @@ class IncrementalPass:
         self.weights = {name: network.get_parameter(name).t() for name in network.matrices}
         self.x = evidence.values.new_zeros(len(evidence), columns.inputs)
         self.first = self.offsets[0].expand(len(evidence), -1).clone()
+        self.seen = self.x.new_zeros(len(evidence))  # how many columns
         if evidence.given is not None:
             self.x = columns.encode(evidence.values) * columns.per_unit(evidence.given)
+            self.seen = evidence.given.sum(dim=1).to(self.x.dtype)
             self.first.addmm_(self.x, self.weights["W1"])
             if network.conditioning:
                 self.first.addmm_(evidence.given.to(self.x.dtype), self.weights["U1"])
@@ -63,7 +66,15 @@ class IncrementalPass:
         outputs = torch.addmm(self.offsets[-1][own], h, self.weights["V"][:, own])
         if network.direct:
             outputs.addmm_(self.x if rows is None else self.x.index_select(0, rows), self.weights["A"][:, own])
-        return outputs.reshape(len(outputs), len(columns), -1)
+        outputs = outputs.reshape(len(outputs), len(columns), -1)
+        if network.calibration is None or network.training:
+            return outputs
+        seen, c = (
+            self.seen if rows is None else self.seen.index_select(0, rows),
+            network.c[own].reshape(len(columns), -1),
+        )
+        of_columns = scales(network.calibration[:, list(columns)], seen.unsqueeze(1), len(network.columns))
+        return c + (outputs - c) * of_columns.unsqueeze(2)
 
     def see(self, columns: Sequence[int], which: Tensor, values: Tensor, rows: Tensor) -> None:
         """Add a column to what some rows have seen, number ``which`` of columns of one kind. Shapes: (rows)."""
@@ -78,6 +89,7 @@ class IncrementalPass:
             among = torch.arange(len(units), device=rows.device) * len(columns) + which
             units = apart.index_copy_(0, among, units).reshape(len(units), -1)
         self.first.index_add_(0, rows, units @ self.weights["W1"][own])
+        self.seen[rows] += 1
         if network.conditioning:
             seen = torch.tensor(columns, device=rows.device)[which]
             self.first.index_add_(0, rows, self.weights["U1"][seen])

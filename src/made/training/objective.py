@@ -207,14 +207,14 @@ def hide_at_random(evidence: Evidence, share: float, generator: torch.Generator)
 
 
 def give_at_random(
-    evidence: Evidence, generator: torch.Generator, nearly_complete: float = 0.0
+    evidence: Evidence, generator: torch.Generator, nearly_complete: float = 0.0, most_hidden: int = MOST_HIDDEN
 ) -> tuple[Evidence, Tensor]:
     """Make a random part of each row given; also return which rows are nearly complete, (rows).
 
     The number of given entries is uniform, from none to all but one: if one entry is asked for and each other one is
     given with the same probability, which is uniform itself, then so is their number. The probabilities of the rows
     are spread evenly, which is less noisy than drawing each by itself. Of a share ``nearly_complete`` of the rows, all
-    but one to :data:`MOST_HIDDEN` entries are given.
+    but one to ``most_hidden`` entries are given.
     """
     values, observed = evidence.values, evidence.observed
     uniform = torch.rand(len(values), 2, values.shape[1], generator=generator, device=values.device)
@@ -226,7 +226,7 @@ def give_at_random(
     given.scatter_(1, one.argmax(dim=1, keepdim=True), False)
     nearly = torch.zeros_like(share, dtype=torch.bool)
     if nearly_complete:
-        most = min(MOST_HIDDEN, values.shape[1])
+        most = min(most_hidden, values.shape[1])
         draw = torch.rand(2, len(values), generator=generator, device=values.device)
         nearly, hidden = draw[0] < nearly_complete, (draw[1] * most).long().unsqueeze(1)
         shown = one < one.topk(most, dim=1).values.gather(1, hidden)

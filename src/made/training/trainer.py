@@ -26,6 +26,7 @@ from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
 from made.queries.schedule import PassSchedule
+from made.training.calibrate import calibrate
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.objective import Objective, Questions
 from made.training.signals import signals
@@ -177,9 +178,13 @@ class Trainer:
         return self.state.history
 
     def choose(self) -> float:
-        """Give the network the best weights, and return the validation NLL under the ensemble, or NaN."""
+        """Give the network the best weights, calibrate it, and return the validation NLL under the ensemble, or NaN."""
         with single_thread(self.small):
-            return self._choose()
+            nll = self._choose()
+            if self.network.calibration is None or self.valid is None or not len(self.valid) or not self.best:
+                return nll
+            calibrate(self.network, self.valid, self.config)
+            return self._validate(self.config.evaluation_masks)
 
     def _choose(self) -> float:
         self.network.eval()

@@ -1,0 +1,87 @@
+"""Fit the calibration of a network to validation rows, by maximum a posteriori (:mod:`made.network.calibration`).
+
+The questions are those of training: each column given all others, or given random parts of the rows, and whole rows
+under the masks that answer queries. Weights do not change, so that the output units are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from made.network.calibration import scales
+from made.network.dense import dense_outputs
+from made.network.masked import Network
+from made.queries.evidence import Evidence
+from made.queries.likelihood import outputs
+from made.training.config import TrainingConfig
+from made.training.objective import give_at_random, query_at_random, random_bits
+
+__all__ = ["calibrate"]
+
+CALIBRATION = 9  # a stream of random numbers
+MOST_ROWS, MOST_UNITS = 2048, 2**20  # of each kind of question
+MASKS = 4  # for whole rows
+STEPS = 30
+
+# Output units and values, (rows, ...); flags of what is asked, and how many columns are seen, (rows, columns or 1).
+Answers = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None:
+    """Set the calibration of a network that has one; each entry has a normal prior with mean 0 and variance 1."""
+    assert network.calibration is not None
+    network.eval()
+    network.calibration.zero_()
+    columns, c = network.columns, network.c.detach()
+    with torch.no_grad():
+        answers = [each for each in _answers(network, valid, config) if each[2].any()]
+    found = torch.zeros_like(network.calibration, requires_grad=True)
+    optimizer = torch.optim.LBFGS([found], max_iter=STEPS, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        total = found.square().sum() / 2
+        for units, values, asked, seen in answers:
+            factors = columns.per_output(scales(found.unsqueeze(2), seen.t(), len(columns))).t()
+            log_prob = columns.log_prob(c + (units - c) * factors, values) * asked
+            total = total - log_prob.sum() / asked.sum() * len(columns) * len(valid) / len(answers)
+        total.backward()
+        return total
+
+    if answers:
+        with torch.enable_grad():
+            optimizer.step(loss)
+        if bool(found.isfinite().all()):
+            network.calibration.copy_(found.detach())
+
+
+def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Iterator[Answers]:
+    """Output units without calibration, and what they are to be measured by."""
+    size = max(1, min(MOST_ROWS, MOST_UNITS // network.columns.outputs))
+    rows = valid[torch.arange(max(len(valid), size), device=valid.values.device)[:size] % len(valid)]
+    generator = torch.Generator(valid.values.device).manual_seed(random_bits(config.seed, 0, CALIBRATION))
+    if config.segments > 1:
+        for nearly_complete, most_hidden in ((1.0, 1), (1.0, 3), (0.0, 1)):
+            part, _ = give_at_random(rows, generator, nearly_complete, most_hidden)
+            assert part.given is not None
+            x = network.columns.encode(part.values) * network.columns.per_unit(part.given)
+            seen = part.given.sum(dim=1, keepdim=True)
+            yield dense_outputs(network, x, part.given).t(), part.values, part.asked.to(x.dtype), seen
+    else:
+        yield _masked(network, query_at_random(rows, generator), 0)
+    for mask in range(min(MASKS, network.connectivities.whole_rows)):
+        yield _masked(network, valid[:size], mask)
+
+
+def _masked(network: Network, rows: Evidence, mask: int) -> Answers:
+    """The answers of one pass under a mask."""
+    layout = network.layout(mask)
+    observed, given = rows.is_observed, rows.given
+    flags = observed if given is None else observed & ~given
+    arranged = None if given is None else layout.arrange(given)
+    seen = network.count_seen(layout, layout.arrange(flags).t().to(rows.values.dtype), arranged)
+    units = layout.restore(outputs(network, layout, rows), network.depth + 1)
+    return units, rows.values, rows.asked.to(units.dtype), layout.restore(seen.t())
