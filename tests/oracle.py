@@ -44,6 +44,8 @@ def randomize(network: Network, seed: int = 0, scale: float = 1.0) -> Network:
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.normal_(0, scale, generator=generator)
+        if network.calibration is not None:
+            network.eval().calibration.normal_(0, 1, generator=generator)
     return network
 
 
@@ -71,6 +73,7 @@ def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
         activation=draw(st.sampled_from([name for name in ACTIVATIONS if name != "identity"])),
         direct=draw(st.booleans()),
         conditioning=draw(st.booleans()),
+        calibrate=family.any_order and draw(st.booleans()),
     )
     return randomize(network, draw(st.integers(0, 1000)))
 
@@ -116,11 +119,24 @@ class Dense:
                 before = effective if layer == 1 else before
                 y = y + matrix(f"U{layer}", after, before).sum(1, keepdim=True)
             if layer == last:
-                return (y + matrix("A", after, layers[0]) @ x if network.direct else y).T
+                y = y + matrix("A", after, layers[0]) @ x if network.direct else y
+                return self._calibrated(y.T, effective, outputs)
             y = ACTIVATIONS[network.activation](y.clone())
             joined = network.connectivities.residual and layer > 1 and len(layers[layer]) == len(layers[layer - 1])
             h = h + y if joined else y
         raise AssertionError
+
+    def _calibrated(self, units: Tensor, effective: np.ndarray, outputs: np.ndarray) -> Tensor:
+        network, others = self.network, len(outputs) - 1
+        if network.calibration is None or network.training or not others:
+            return units
+        for unit, column in enumerate(network.columns.output_columns):
+            seen = sum(effective[other] <= outputs[column] for other in range(others + 1) if other != column)
+            alpha, beta = network.calibration[:, column].tolist()
+            scale = np.exp(np.clip(seen / others * (alpha + beta / 2 ** (others - seen)), -4, 4))
+            bias = network.c[unit]
+            units = units.index_copy(1, torch.tensor([unit]), bias + scale * (units[:, [unit]] - bias))
+        return units
 
     def log_factors(self, rows: Tensor) -> Tensor:
         return self.network.columns.log_prob(self.outputs(rows), rows)

@@ -53,7 +53,7 @@ def test_a_missing_value_says_nothing() -> None:
     """The likelihood of a row with a missing value is that of the rest: it does not fall."""
     train, _ = people(400, np.random.default_rng(0))
     small = {"hidden_sizes": (32,), "max_epochs": 10, "evaluation_masks": 4}
-    model = MADE(**(PLAIN | small), learning_rate=0.002, random_state=0).fit(train)
+    model = MADE(**(PLAIN | small | {"learning_rate": 0.002}), random_state=0).fit(train)
     rows = train.head(3).copy()
     rows["question 3"] = None
     assert (model.score_samples(rows) > model.score_samples(train.head(3))).all()

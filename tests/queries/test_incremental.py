@@ -20,6 +20,8 @@ def model(**options) -> Network:
     with torch.no_grad():
         for weight in network.parameters():
             weight.add_(torch.randn(weight.shape) * 0.3)
+        if network.calibration is not None:
+            network.eval().calibration.normal_()
     return network.double()
 
 
@@ -30,7 +32,9 @@ def rows_and_positions(count: int) -> tuple[torch.Tensor, torch.Tensor]:
     return rows, torch.rand(count, 6).argsort(dim=1)
 
 
-@pytest.mark.parametrize("options", [{}, {"direct": True}, {"direct": True, "conditioning": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"direct": True}, {"direct": True, "conditioning": True}, {"direct": True, "calibrate": True}]
+)
 @pytest.mark.parametrize("most_likely", [False, True])
 def test_rows_that_share_passes_are_completed_as_if_alone(options, most_likely) -> None:
     network = model(**options)

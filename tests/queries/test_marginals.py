@@ -22,6 +22,8 @@ def shaken(connectivities: Connectivities, columns: Columns = COLUMNS, **options
     with torch.no_grad():
         for weight in network.parameters():
             weight.add_(torch.randn(weight.shape) * 0.3)
+        if network.calibration is not None:
+            network.eval().calibration.normal_()
     return network.double()
 
 
@@ -29,9 +31,11 @@ def shaken(connectivities: Connectivities, columns: Columns = COLUMNS, **options
 @pytest.mark.parametrize("sizes", [(), (12,), (12, 12), (8, 12)])
 @pytest.mark.parametrize("segments", [1, 2, 4])
 @pytest.mark.parametrize("reserved", [{}, {"whole_rows": 2}, {"whole_rows": 2, "incomplete_rows": True}])
-def test_each_column_is_as_if_it_were_asked_for_alone(row, sizes, segments, reserved) -> None:
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_each_column_is_as_if_it_were_asked_for_alone(row, sizes, segments, reserved, calibrate) -> None:
     family = Connectivities(4, sizes, masks=None, residual=True, **reserved)
-    ensemble = Ensemble(shaken(family, direct=True, conditioning=True), 3, segments=segments)
+    network = shaken(family, direct=True, conditioning=True, calibrate=calibrate)
+    ensemble = Ensemble(network, 3, segments=segments)
     found = marginals(ensemble, [row, row])
     assert list(found) == [d for d, value in enumerate(row) if value != value]
     for d, prediction in found.items():

@@ -231,14 +231,16 @@ def number_of_epochs(rows: int) -> int:
     return max(10, min(240, round(20_000 / math.sqrt(rows))))
 
 
-def learning_rate(updates: int) -> float:
-    """The default of ``learning_rate`` for AdamW: a shorter run takes larger steps.
+def learning_rate(rows: int, updates: int) -> float:
+    """The default of ``learning_rate`` for AdamW: small steps for a small table, larger ones in a short run.
 
     Example:
-        >>> [learning_rate(updates) for updates in (100, 3_000, 100_000)]
-        [0.004, 0.002, 0.001]
+        >>> [learning_rate(rows, 10_000) for rows in (300, 3_000, 300_000)]
+        [0.001, 0.0015, 0.002]
+        >>> [learning_rate(300, updates) for updates in (100, 3_000)]
+        [0.004, 0.002]
     """
-    return min(max(6 / max(updates, 1), 0.001), 0.004)
+    return min(max(6 / max(updates, 1), min(rows / 2_000_000, 0.002), 0.001), 0.004)
 
 
 def data_digest(*tables: NDArray[Any] | None) -> str:

@@ -190,7 +190,7 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
         stored["batch_size"] = int(np.clip(rows // 60, 32, 500))
     if parameters["learning_rate"] == "auto":
         updates = stored["max_epochs"] * math.ceil(rows / stored["batch_size"])
-        stored["learning_rate"] = learning_rate(updates) if parameters["optimizer"] == "adamw" else None
+        stored["learning_rate"] = learning_rate(rows, updates) if parameters["optimizer"] == "adamw" else None
     any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
     if parameters["whole_rows"] == "auto":
         stored["whole_rows"] = WHOLE_ROWS if any_order else 0.0
