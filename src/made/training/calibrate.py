@@ -22,7 +22,7 @@ from made.training.objective import give_at_random, query_at_random, random_bits
 __all__ = ["calibrate"]
 
 CALIBRATION = 9  # a stream of random numbers
-MOST_ROWS, MOST_UNITS = 2048, 2**20  # of each kind of question
+MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
 MASKS = 4  # for whole rows
 STEPS = 30
 
