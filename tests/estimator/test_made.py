@@ -303,7 +303,7 @@ def test_wrong_parameters_are_named() -> None:
         ({"masks": "many"}, "'masks' should be a whole number at least 1, or 'unlimited', not 'many'"),
         ({"optimizer": "lion"}, "'optimizer' should be one of adadelta"),
         ({"epsilon": 0}, "'epsilon' should be a number above 0, or None, not 0"),
-        ({"learning_rate": 10**400}, "'learning_rate' should be a number above 0, or None"),
+        ({"learning_rate": 10**400}, "'learning_rate' should be a number above 0, or 'auto', or None"),
         ({"hidden_sizes": (0,)}, "'hidden_sizes' should be a list of whole numbers"),
         ({"columns": "text"}, "kind"),
     ):

@@ -48,14 +48,18 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         dropout, input_dropout: dropout probability of hidden and of input units.
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
-        optimizer, learning_rate, schedule, epsilon, momentum, clip, average, mask_for, questions,
+        learning_rate: ``None`` for that of the optimizer; ``"auto"`` is the same, but 0.001 to 0.004 for AdamW: more for
+            many rows, or few updates.
+        optimizer, schedule, epsilon, momentum, clip, average, mask_for, questions,
             incomplete_rows, nearly_complete, pairs: see :class:`made.training.config.TrainingConfig`.
         whole_rows: share of an any-order model's updates that predict whole rows in one pass under one of the
             ``evaluation_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
         weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
-        batch_size: rows in an update; ``"auto"``: a thirtieth of the rows, from 32 to 500.
+        batch_size: rows in an update; ``"auto"``: a sixtieth of the rows, from 32 to 500.
+        calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
+            many other columns are known (:mod:`made.network.calibration`); for any-order models.
         max_epochs: most passes over the rows; 0 gives an untrained model, which answers every query. ``"auto"``: 240
             for up to 7,000 rows, then fewer, though with more updates: 37 for 300,000.
         max_seconds: most seconds of training, checked after each epoch; the schedule ends with them.
