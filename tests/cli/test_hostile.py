@@ -227,6 +227,7 @@ CORPUS = {
         writes=["MODEL", "FROM model_sample(50)", "--out", "new.csv"],
     ),
     "mcp": Row(None, [*(([model], 4) for model in ("nothing", "folder.csv", "good.csv", "DAMAGED", LONG)), ([], 2)]),
+    "serve": Row(None, [*(([model], 4) for model in ("nothing", "folder.csv", "good.csv", "DAMAGED", LONG)), ([], 2)]),
     "report": Row(
         ["MODEL", "good.csv", "--out", "page.html", "--quiet"],
         [
