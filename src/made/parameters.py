@@ -169,10 +169,10 @@ TRAINING = {
     "average": Parameter(
         "float", "Decay of the moving average of weights; 0 for none.", bounds=PROBABILITY, optional=True
     ),
-    "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a sixtieth of the rows.", bounds=COUNT),
+    "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a fiftieth of the rows.", bounds=COUNT),
     "max_epochs": Parameter(
         "auto",
-        "Most passes over the rows; auto: 240, and fewer above 7,000 rows. 0: untrained.",
+        "Most passes over the rows; auto: 220, and fewer above 8,000 rows. 0: untrained.",
         bounds=Bounds(0),
     ),
     "max_seconds": Parameter(

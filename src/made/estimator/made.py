@@ -57,11 +57,11 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
-        batch_size: rows in an update; ``"auto"``: a sixtieth of the rows, from 32 to 500.
+        batch_size: rows in an update; ``"auto"``: a fiftieth of the rows, from 32 to 500.
         calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
             many other columns are known (:mod:`made.network.calibration`); for any-order models.
-        max_epochs: most passes over the rows; 0 gives an untrained model, which answers every query. ``"auto"``: 240
-            for up to 7,000 rows, then fewer, though with more updates: 37 for 300,000.
+        max_epochs: most passes over the rows; 0 gives an untrained model, which answers every query. ``"auto"``: 220
+            for up to 8,000 rows, then fewer, though with more updates: 37 for 300,000.
         max_seconds: most seconds of training, checked after each epoch; the schedule ends with them.
         patience: epochs without progress on validation rows before early stopping.
         validation_fraction: share of rows for validation, if ``fit`` gets no ``X_valid``; 0 for none.

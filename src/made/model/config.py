@@ -226,9 +226,9 @@ def number_of_epochs(rows: int) -> int:
 
     Example:
         >>> [number_of_epochs(rows) for rows in (300, 7_000, 30_000, 300_000, 10_000_000)]
-        [240, 239, 115, 37, 10]
+        [220, 220, 115, 37, 10]
     """
-    return max(10, min(240, round(20_000 / math.sqrt(rows))))
+    return max(10, min(220, round(20_000 / math.sqrt(rows))))
 
 
 def learning_rate(rows: int, updates: int) -> float:
