@@ -169,7 +169,7 @@ TRAINING = {
     "average": Parameter(
         "float", "Decay of the moving average of weights; 0 for none.", bounds=PROBABILITY, optional=True
     ),
-    "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a fiftieth of the rows.", bounds=COUNT),
+    "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a fortieth of the rows.", bounds=COUNT),
     "max_epochs": Parameter(
         "auto",
         "Most passes over the rows; auto: 220, and fewer above 8,000 rows. 0: untrained.",

@@ -57,7 +57,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
-        batch_size: rows in an update; ``"auto"``: a fiftieth of the rows, from 32 to 500.
+        batch_size: rows in an update; ``"auto"``: a fortieth of the rows, from 32 to 500.
         calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
             many other columns are known (:mod:`made.network.calibration`); for any-order models.
         max_epochs: most passes over the rows; 0 gives an untrained model, which answers every query. ``"auto"``: 220

@@ -187,7 +187,7 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
     if parameters["max_epochs"] == "auto":
         stored["max_epochs"] = number_of_epochs(rows)
     if parameters["batch_size"] == "auto":
-        stored["batch_size"] = int(np.clip(rows // 50, 32, 500))
+        stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
     if parameters["learning_rate"] == "auto":
         updates = stored["max_epochs"] * math.ceil(rows / stored["batch_size"])
         stored["learning_rate"] = learning_rate(rows, updates) if parameters["optimizer"] == "adamw" else None
