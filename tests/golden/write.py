@@ -65,8 +65,10 @@ def main() -> None:
     torch.set_num_threads(1)
     small = {"max_epochs": 3, "evaluation_masks": 4, "random_state": 1}
     bits = BITS[:4].tolist()
-    if FORMAT == 2:  # only numbers differ from format 1
-        write("mixed", MADE(hidden_sizes=(6,), **small), ANIMALS, ASKED)
+    if FORMAT == 2:  # numbers differ from format 1; later, calibration and the pattern of missing values were added
+        for name, options in (("mixed", {"calibrate": False}), ("calibrated", {})):
+            if not (HERE / f"format-2-{name}").exists():
+                write(name, MADE(hidden_sizes=(6,), **small, **options), ANIMALS, ASKED)
         return
     write("masks", MADE(hidden_sizes=(6,), masks=3, **small), BITS, bits)
     write("single", MADE(hidden_sizes=(6, 6), masks=1, residual=True, conditioning=True, **small), BITS, bits)
