@@ -223,7 +223,7 @@ def test_ask(page, pages) -> None:
     expected = MODEL.probability(question)
     assert close(page.locator(".answer").text_content(), expected.probability)
     assert page.locator(".asked").text_content() == f"P({expected.question}) = {expected.probability!r}"
-    assert "Exact" in page.locator("form").text_content()
+    assert "Computed" in page.locator("form").text_content()
     assert page.locator(".history button").all_text_contents() == [question]
     page.reload()
     page.wait_for_selector(".answer")
@@ -231,7 +231,7 @@ def test_ask(page, pages) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("text=An estimate by")
     page.locator(".history button").last.click()
-    page.wait_for_selector("text=Exact")
+    page.wait_for_selector("text=Computed")
     for example in page.locator("form .tools button[type=button]").all():
         example.click()
         page.wait_for_function("text => document.querySelector('#question').value === text", arg=example.text_content())

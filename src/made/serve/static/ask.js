@@ -125,7 +125,7 @@ export async function start(main, model, options) {
       const half = (found.interval[1] - found.interval[0]) / 2;
       answer.replaceChildren(h("p", { class: "answer" }, percent(found.probability), found.kind === "estimate" ? h("span", { class: "quiet" }, ` ± ${percent(half)}`) : null),
         gauge(found), h("p", { class: "asked" }, `P(${found.question}) = ${found.probability}`),
-        h("p", { class: "quiet" }, found.kind === "exact" ? `Exact${found.states > 1 ? `: a sum over ${found.states.toLocaleString("en-US")} states` : ""}.` : `An estimate by ${found.samples.toLocaleString("en-US")} paths; 95 % interval ${number(found.interval[0])} to ${number(found.interval[1])}.`));
+        h("p", { class: "quiet" }, found.kind === "exact" ? `Computed ${found.states > 1 ? `by summing ${found.states.toLocaleString("en-US")} states` : "directly"}.` : `An estimate by ${found.samples.toLocaleString("en-US")} paths; 95 % interval ${number(found.interval[0])} to ${number(found.interval[1])}.`));
       say(`${percent(found.probability)}, ${found.kind}`);
       const entries = [{ question, probability: found.probability, kind: found.kind }, ...saved().filter((each) => each.question !== question)].slice(0, MOST_HISTORY);
       localStorage.setItem(key, JSON.stringify(entries));
