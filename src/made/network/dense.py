@@ -44,9 +44,10 @@ def dense_outputs(
         y = torch.addmm(offset, weights["V" if last else f"W{layer}"], h)
         if last:
             y = torch.addmm(y, weights["A"], x) if network.direct else y
-            if network.calibration is None or network.training:
+            calibration = network.current_calibration
+            if calibration is None:
                 return y
-            of_columns = scales(network.calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
+            of_columns = scales(calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
             c = network.c.unsqueeze(1)
             return c + (y - c) * network.columns.per_output(of_columns)
         y = ACTIVATIONS[network.activation](y)

@@ -293,14 +293,14 @@ class Network(nn.Module):
         y = layout.product((last, self.depth), layout.weights["V"], h, offset)
         if self.direct:
             y = layout.product((last, 0), layout.weights["A"], x, y)
-        if self.calibrated:
+        if self.current_calibration is not None:
             y = self.rescaled(layout, y, self.count_seen(layout, seen, given))
         return y.t()
 
     @property
-    def calibrated(self) -> bool:
-        """Whether output units are scaled now."""
-        return self.calibration is not None and not self.training
+    def current_calibration(self) -> Tensor | None:
+        """The calibration, unless the network is in training mode."""
+        return None if self.training else self.calibration
 
     def rescaled(self, layout: Layout, y: Tensor, seen: Tensor) -> Tensor:
         """Output units of a pass, (outputs, rows), scaled by how many columns are seen, (columns, rows or 1)."""

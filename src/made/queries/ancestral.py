@@ -68,7 +68,8 @@ def ancestral(
         certain = [sure or not want for sure, want in zip(certain, wanted.tolist(), strict=True)]
     drawn = list(values.unbind(dim=1))
     seen = values.new_zeros(1) if known is None else known.sum(dim=1).to(values.dtype)  # how many columns
-    calibration = None if network.calibration is None or network.training else layout.arrange(network.calibration)
+    calibration = network.current_calibration
+    calibration = None if calibration is None else layout.arrange(calibration)
     biases = layout.sort(last, network.c).split_with_sizes(counts[last])
 
     for j, (low, high) in enumerate(pairwise(layout.cuts.tolist())):

@@ -67,13 +67,12 @@ class IncrementalPass:
         if network.direct:
             outputs.addmm_(self.x if rows is None else self.x.index_select(0, rows), self.weights["A"][:, own])
         outputs = outputs.reshape(len(outputs), len(columns), -1)
-        if network.calibration is None or network.training:
+        calibration = network.current_calibration
+        if calibration is None:
             return outputs
-        seen, c = (
-            self.seen if rows is None else self.seen.index_select(0, rows),
-            network.c[own].reshape(len(columns), -1),
-        )
-        of_columns = scales(network.calibration[:, list(columns)], seen.unsqueeze(1), len(network.columns))
+        seen = self.seen if rows is None else self.seen.index_select(0, rows)
+        c = network.c[own].reshape(len(columns), -1)
+        of_columns = scales(calibration[:, list(columns)], seen.unsqueeze(1), len(network.columns))
         return c + (outputs - c) * of_columns.unsqueeze(2)
 
     def see(self, columns: Sequence[int], which: Tensor, values: Tensor, rows: Tensor) -> None:

@@ -17,11 +17,10 @@ from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import outputs
 from made.training.config import TrainingConfig
-from made.training.objective import give_at_random, query_at_random, random_bits
+from made.training.objective import CALIBRATION, give_at_random, query_at_random, random_bits
 
 __all__ = ["calibrate"]
 
-CALIBRATION = 9  # a stream of random numbers
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
 MASKS = 4  # for whole rows
 STEPS = 30

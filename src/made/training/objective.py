@@ -33,7 +33,8 @@ from made.training.pairs import CountedPairs
 __all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random", "random_bits"]
 
 # Streams of random numbers, each a function of the seed.
-DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES, MISSING, WEIGHTS = 2, 3, 5, 6, 7, 8, 9, 10
+DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES = 2, 3, 5, 6, 7, 8
+CALIBRATION, WEIGHTS, MISSING = 9, 10, 11
 
 PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
 MOST_HIDDEN = 3  # entries of a nearly complete row
