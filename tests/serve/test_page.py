@@ -353,6 +353,16 @@ def test_nothing_is_wider_than_the_screen(page, pages, width) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_last_of_several_quick_visits_stays(page, pages) -> None:
+    visit(page, pages)
+    hashes = [f"#people/{view}" for view in ("model", "rows", "what-if", "ask", "model", "rows")]
+    page.evaluate("hashes => hashes.forEach((hash) => { location.hash = hash; })", hashes)
+    page.wait_for_selector("main[data-ready=rows]")
+    page.wait_for_load_state("networkidle")
+    assert page.locator("main").get_attribute("data-ready") == "rows"
+    assert page.locator("#file").count() == 1
+
+
 def test_it_is_small(page, pages) -> None:
     sizes = {}
     page.on("response", lambda answer: sizes.setdefault(answer.url, answer))

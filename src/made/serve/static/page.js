@@ -7,6 +7,7 @@ const modules = { "what-if": "./whatif.js", ask: "./ask.js", rows: "./rows.js", 
 const main = document.getElementById("main");
 const known = new Map(); // what has been read of each model
 let models = [];
+let turn = Promise.resolve(); // the view that is being shown, if any
 let running = null; // the view that is shown: { view, model, update }
 
 // The address is #model/view?options
@@ -49,6 +50,7 @@ async function show() {
     }
     const [found, shown] = await Promise.all([about(model), import(modules[view])]);
     main.replaceChildren();
+    delete main.dataset.ready;
     running = { view, model, ...(await shown.start(main, found, options)) };
     main.dataset.ready = view;
   } catch (error) {
@@ -56,6 +58,11 @@ async function show() {
     main.replaceChildren(problem(error));
     if (error instanceof Refused && error.problem.status === 401) askToken();
   }
+}
+
+// One view after another: each reads the address when its turn comes, so the last address is the one that stays.
+function navigate() {
+  turn = turn.then(show);
 }
 
 function askToken() {
@@ -82,10 +89,9 @@ async function begin() {
   select.replaceChildren(...models.map((name) => h("option", {}, name)));
   select.onchange = () => { location.hash = link(select.value, address().view); };
   select.parentElement.hidden = models.length < 2;
-  await show();
+  navigate();
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
-addEventListener("hashchange", show);
-addEventListener("popstate", show);
+addEventListener("hashchange", navigate);
 begin();
