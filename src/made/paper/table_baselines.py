@@ -76,7 +76,7 @@ MNIST_ROWS: dict[str, Baseline] = {
     "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
     "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
     "MoBernoullis K=500": Baseline("bernoulli", "BernoulliMixture", {"components": 500}, ONE),
-    "NADE 1hl (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500}, ONE),
+    "NADE 1hl (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500, "max_epochs": 30}, ONE),
     "EoNADE 1hl (128 orderings)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 128}, ONE),
     "EoNADE 2hl (128 orderings)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500, 500), "orderings": 128}, ONE),
 }
