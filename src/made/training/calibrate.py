@@ -22,10 +22,11 @@ from made.training.objective import CALIBRATION, give_at_random, query_at_random
 __all__ = ["calibrate"]
 
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
+MOST_TIMES = 16  # that a validation row is asked about, if there are few
 MASKS = 4  # for whole rows
 STEPS = 30
 
-# Output units and values, (rows, ...); flags of what is asked, and how many columns are seen, (rows, columns or 1).
+# Output units and values, (rows, ...); flags of what is asked, and how many columns are seen, (rows, columns).
 Answers = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
@@ -37,29 +38,33 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
     columns, c = network.columns, network.c.detach()
     with torch.no_grad():
         answers = [each for each in _answers(network, valid, config) if each[2].any()]
+        if not answers:
+            return
+        weights = torch.cat([asked / asked.sum() for _, _, asked, _ in answers]) * (
+            len(columns) * len(valid) / len(answers)
+        )
+        units, values, _, seen = (torch.cat(part) for part in zip(*answers, strict=True))
+        away, targets = units - c, columns.targets(values)
     found = torch.zeros_like(network.calibration, requires_grad=True)
     optimizer = torch.optim.LBFGS([found], max_iter=STEPS, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        total = found.square().sum() / 2
-        for units, values, asked, seen in answers:
-            factors = columns.per_output(scales(found.unsqueeze(2), seen.t(), len(columns))).t()
-            log_prob = columns.log_prob(c + (units - c) * factors, values) * asked
-            total = total - log_prob.sum() / asked.sum() * len(columns) * len(valid) / len(answers)
+        factors = columns.per_output(scales(found.unsqueeze(2), seen.t(), len(columns))).t()
+        log_prob = columns.log_prob(c + away * factors, values, targets)
+        total = found.square().sum() / 2 - (log_prob * weights).sum()
         total.backward()
         return total
 
-    if answers:
-        with torch.enable_grad():
-            optimizer.step(loss)
-        if bool(found.isfinite().all()):
-            network.calibration.copy_(found.detach())
+    with torch.enable_grad():
+        optimizer.step(loss)
+    if bool(found.isfinite().all()):
+        network.calibration.copy_(found.detach())
 
 
 def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Iterator[Answers]:
     """Output units without calibration, and what they are to be measured by."""
-    size = max(1, min(MOST_ROWS, MOST_UNITS // network.columns.outputs))
+    size = max(1, min(MOST_ROWS, MOST_UNITS // network.columns.outputs, MOST_TIMES * len(valid)))
     rows = valid[torch.arange(max(len(valid), size), device=valid.values.device)[:size] % len(valid)]
     generator = torch.Generator(valid.values.device).manual_seed(random_bits(config.seed, 0, CALIBRATION))
     if config.segments > 1:
@@ -67,7 +72,7 @@ def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Itera
             part, _ = give_at_random(rows, generator, nearly_complete, most_hidden)
             assert part.given is not None
             x = network.columns.encode(part.values) * network.columns.per_unit(part.given)
-            seen = part.given.sum(dim=1, keepdim=True)
+            seen = part.given.sum(dim=1, keepdim=True).expand_as(part.given)
             yield dense_outputs(network, x, part.given).t(), part.values, part.asked.to(x.dtype), seen
     else:
         yield _masked(network, query_at_random(rows, generator), 0)
@@ -83,4 +88,4 @@ def _masked(network: Network, rows: Evidence, mask: int) -> Answers:
     arranged = None if given is None else layout.arrange(given)
     seen = network.count_seen(layout, layout.arrange(flags).t().to(rows.values.dtype), arranged)
     units = layout.restore(outputs(network, layout, rows), network.depth + 1)
-    return units, rows.values, rows.asked.to(units.dtype), layout.restore(seen.t())
+    return units, rows.values, rows.asked.to(units.dtype), layout.restore(seen.t()).expand_as(rows.values)
