@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 __all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "ParameterError", "QuestionError"]
-__all__ += ["UnseenWarning", "is_out_of_memory"]
+__all__ += ["UnseenWarning", "WorkerLost", "is_out_of_memory"]
 
 
 class MadeError(ValueError):
@@ -114,6 +114,18 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, signal: int = 2, *, remedy: str = "") -> None:
         super().__init__(f"{message} {remedy}".strip())
         self.message, self.signal = message, signal
+
+
+class WorkerLost(ConnectionError):  # noqa: N818
+    """Another process that trains together with this one has ended, or cannot be reached.
+
+    Attributes:
+        reason: what the library that connects them says.
+    """
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 def is_out_of_memory(error: BaseException) -> bool:

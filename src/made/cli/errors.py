@@ -25,6 +25,7 @@ from made.errors import (
     ParameterError,
     QuestionError,
     UnseenWarning,
+    WorkerLost,
     is_out_of_memory,
 )
 from made.hints import for_command_line
@@ -36,6 +37,7 @@ EXIT_CODES = {
     3: "invalid data, or a file that cannot be read or written",
     4: "invalid model",
     5: "training diverged",
+    6: "another worker was lost; --resume continues the run",
     130: "stopped by SIGINT (Ctrl-C)",
     143: "stopped by SIGTERM",
 }
@@ -76,7 +78,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except (Exception, KeyboardInterrupt) as error:
             raise typer.Exit(report(error)) from None
         finally:
-            mode.json = mode.quiet = False
+            mode.json = mode.quiet = mode.silent = False
 
     return with_options(run, MODE, default=False)
 
@@ -130,6 +132,7 @@ def _exit_code(error: BaseException) -> int:
     for kinds, code in (
         (ModelError, 4),
         (Diverged, 5),
+        (WorkerLost, 6),
         # A file that exists, a package that is not installed: other arguments would help.
         ((QuestionError, ParameterError, FileExistsError, ImportError), 2),
         ((DataError, OSError, MemoryError, UnicodeError, EOFError, OverflowError, RecursionError), 3),
@@ -148,7 +151,7 @@ def _sentence(error: BaseException, code: int) -> str:
         text = text.replace(f"'{error.argument}'", f"'--{error.argument.replace('_', '-')}'")
     if code > 128:
         return text if text and isinstance(error, KeyboardInterrupt) else WORDS[code - 128]
-    if isinstance(error, (DataError, ModelError, ParameterError, QuestionError, Diverged)) or code == 2:
+    if isinstance(error, (DataError, ModelError, ParameterError, QuestionError, Diverged, WorkerLost)) or code == 2:
         return text
     first = (text.splitlines() or [""])[0].strip().rstrip(".")
     if code == 1:

@@ -20,12 +20,14 @@ from made.cli.printing import mode, note, print_json
 from made.cli.process import quick_imports
 from made.cli.signals import signal_of
 from made.cli.training_options import parameters_in, value_of
+from made.cli.workers import joined_workers, run_workers, starts_workers, worker_options
 from made.display import shortened
 from made.errors import Interrupted
 from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter, defaults
 
 if TYPE_CHECKING:
     from made.estimator import MADE
+    from made.training.workers import Workers
 
 TYPES: dict[str, Any] = {"float": float, "int": int, "flag": bool, "auto flag": bool, "seed": int, "verbose": int}
 
@@ -58,12 +60,17 @@ def fit(
     resume: Annotated[bool, flag("--resume", "Resume the training in --out.")] = False,
     overwrite: Annotated[bool, flag("--overwrite", "Replace the model in --out.")] = False,
     image: Annotated[str | None, option("Shape of rows that are images, such as 28x28.", "none")] = None,
+    workers: Annotated[
+        int | None, option("Processes of this machine that train together on every batch.", "1", min=1, max=256)
+    ] = None,
     **options: Any,
 ) -> None:
     """Learn the distribution of a table, and save the model in a folder.
 
     The folder holds checkpoints during training: however a run was stopped, --resume continues it, to the same weights.
+    If one of several workers is killed, all are started again, and resume the run.
     """
+    resume, overwrite = worker_options(workers, resume, overwrite)
     if preset is not None and preset not in PRESETS:
         raise usage(f"'--preset' should be one of {', '.join(PRESETS)}, not {preset!r}.")
     chosen = {name: value for name, value in options.items() if value is not None}
@@ -73,47 +80,68 @@ def fit(
     if resume and overwrite:
         raise usage("'--resume' and '--overwrite' exclude each other: choose one.")
 
+    if starts_workers(workers):
+        run_workers(workers or 1, data, out)
+        return
+    with joined_workers(out) as (team, folder):
+        _fit(data, folder, valid, parameters, resume, overwrite, shape, team)
+
+
+def _fit(
+    data: str,
+    out: Path,
+    valid: str | None,
+    parameters: dict[str, Any],
+    resume: bool,
+    overwrite: bool,
+    shape: tuple[int, int] | None,
+    team: Workers,
+) -> None:
     with quick_imports():
         from made.estimator import MADE
     from made.model.folder import check_replaceable, is_begun
     from made.model.run import longer
     from made.tables.schema import dropped
 
-    stored: dict[str, Any] = {}
-    if resume and not is_begun(out):
-        note(f"Note: {out} has no run to resume: training starts from scratch.")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        check_replaceable(out)
-        if not resume and not overwrite:
-            raise usage(f"{out} exists: resume it (--resume), replace it (--overwrite), or choose another folder.")
-        if resume and is_begun(out):
-            before = MADE.load(out)
-            stored = before.get_params(deep=False)
-            if before.model_.finished and not longer(stored | parameters, stored):
-                remedy = "To train longer, raise --max-epochs or --max-seconds."
-                note(f"{out} is finished: {before.n_epochs_} epochs. {remedy}")
-                if mode.json:
-                    print_json(_facts(before, out))
-                return
-    parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({} if mode.progress else {"verbose": 0})
-    model = MADE(**parameters)
-    model.check_parameters()
-    rows, own_shape = read_rows(data, "train")
-    names = getattr(rows, "column_names", [f"x{d}" for d in range(rows.shape[1])])
-    for told in ("columns", "missing"):
-        if isinstance(parameters.get(told), dict):
-            setattr(model, told, {place(str(name), names): each for name, each in parameters[told].items()})
-    valid_rows, without = validation_rows(data, valid), dropped(model.columns)
-    if shape is not None:
-        _check_image(shape, rows, without)
-    elif not without:
-        shape = own_shape
-    again = shlex.join(["made", "fit", data, "--out", str(out), *(["--valid", valid] if valid is not None else [])])
+    with team.together():
+        stored: dict[str, Any] = {}
+        if resume and not is_begun(out):
+            note(f"Note: {out} has no run to resume: training starts from scratch.")
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            check_replaceable(out)
+            if not resume and not overwrite:
+                raise usage(f"{out} exists: resume it (--resume), replace it (--overwrite), or choose another folder.")
+            if resume and is_begun(out):
+                before = MADE.load(out)
+                stored = before.get_params(deep=False)
+                if before.model_.finished and not longer(stored | parameters, stored):
+                    remedy = "To train longer, raise --max-epochs or --max-seconds."
+                    note(f"{out} is finished: {before.n_epochs_} epochs. {remedy}")
+                    if mode.json:
+                        print_json(_facts(before, out))
+                    return
+        parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({} if mode.progress else {"verbose": 0})
+        model = MADE(**parameters)
+        model.check_parameters()
+        rows, own_shape = read_rows(data, "train")
+        names = getattr(rows, "column_names", [f"x{d}" for d in range(rows.shape[1])])
+        for told in ("columns", "missing"):
+            if isinstance(parameters.get(told), dict):
+                setattr(model, told, {place(str(name), names): each for name, each in parameters[told].items()})
+        valid_rows, without = validation_rows(data, valid), dropped(model.columns)
+        if shape is not None:
+            _check_image(shape, rows, without)
+        elif not without:
+            shape = own_shape
+    words = ["made", "fit", data, "--out", str(out), *(["--valid", valid] if valid is not None else [])]
+    again = shlex.join([*words, *(["--workers", str(team.count)] if team.count > 1 else [])])
     try:
-        model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite)
+        model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite, workers=team)
     except KeyboardInterrupt as stopped:
         text = stopped.message if isinstance(stopped, Interrupted) else "interrupted before the first update."
         raise Interrupted(f"{text} To resume: {again} --resume", signal_of(stopped)) from None
+    if team.rank:
+        return
     if not draw_pictures(model, out, shape):
         note("No pictures: install matplotlib (pip install 'made[plot]').")
     columns, facts = describe_columns(model.model_.schema, rows), _facts(model, out)

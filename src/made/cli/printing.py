@@ -23,6 +23,7 @@ class Mode:
 
     json: bool = False
     quiet: bool = False
+    silent: bool = False  # another process reports the errors, too
 
     @property
     def progress(self) -> bool:
@@ -46,6 +47,8 @@ def note(text: str) -> None:
 
 def print_error(text: str) -> None:
     """Print text on standard error, --quiet or not."""
+    if mode.silent:
+        return
     with suppress(OSError, ValueError):  # there is nowhere to report that
         print(visible(text, lines=True), file=sys.stderr, flush=True)
 

@@ -12,6 +12,7 @@ from typing import Any
 from made.cli import signals
 
 _own_process = False  # whether this process runs one command and nothing else
+_words: list[str] = []
 
 
 def main() -> None:
@@ -27,6 +28,7 @@ def main() -> None:
 def run(words: Sequence[str]) -> int:
     """Run a command line and return its exit code; see :data:`made.cli.errors.EXIT_CODES`."""
     signals.reset()
+    _words[:] = words
     try:
         try:
             _run(list(words))
@@ -42,6 +44,11 @@ def run(words: Sequence[str]) -> int:
 
             code = report(error)
     return signals.exit_code(code)
+
+
+def words() -> list[str]:
+    """The words of the command that runs."""
+    return list(_words)
 
 
 def _run(words: list[str]) -> None:

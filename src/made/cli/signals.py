@@ -27,6 +27,11 @@ def reset() -> None:
     _printed.clear()
 
 
+def stopped_elsewhere() -> None:
+    """Note that another process has printed why this one stops."""
+    _printed.append("")
+
+
 def exit_code(code: int) -> int:
     """The exit code of a command that ended with ``code``: 128 + the signal, if one stopped it."""
     code = 128 + _received[0] if _received and code else code

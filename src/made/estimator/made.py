@@ -23,6 +23,7 @@ from made.tables.schema import Kinds, dropped
 from made.tables.table import Table, with_target
 from made.training.state import Epoch
 from made.training.weights import checked_weights
+from made.training.workers import ALONE, Workers
 
 __all__ = ["MADE"]
 
@@ -164,6 +165,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         resume_from: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         after_epoch: Callable[[Epoch], None] | None = None,
+        workers: Workers = ALONE,
     ) -> MADE:
         """Learn the distribution of the rows.
 
@@ -179,6 +181,9 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
                 early stopping ended it. A finished model is loaded.
             overwrite: start anew, and replace what the folder holds.
             after_epoch: called after each epoch; an exception that it raises ends training.
+            workers: the processes that train together (:func:`made.distributed.joined`), each of which calls ``fit``
+                with the same rows. Only the first one gets a fitted model, and writes to ``resume_from``; the others
+                need a folder with the same files to resume from.
         """
         self.check_parameters()
         without = dropped(self.columns)
@@ -199,7 +204,10 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         if weights is not None:
             table, weights = table.repeated(weights > 0), weights[weights > 0]
         options: Any = {"seed": seed, "target": target, "folder": folder, "overwrite": overwrite, "weights": weights}
-        run = prepare(table, valid_table, parameters, **options)
+        with workers.together():
+            run = prepare(table, valid_table, parameters, **options, workers=workers)
+        same = {name: each for name, each in run.config.parameters.items() if name not in ("device", "verbose")}
+        workers.check_same({"digest of the rows": run.config.data.sha256, **same})
         try:
             run.go(verbose=bool(self.verbose), tensorboard=self.tensorboard, after_epoch=after_epoch)
         finally:

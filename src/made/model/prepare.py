@@ -28,6 +28,7 @@ from made.tables.table import Table
 from made.training.config import TrainingConfig
 from made.training.trainer import Trainer
 from made.training.weights import RowWeights
+from made.training.workers import ALONE, Workers
 
 __all__ = ["check_parameters", "prepare", "training_config"]
 
@@ -45,6 +46,7 @@ def prepare(
     folder: Path | None = None,
     overwrite: bool = False,
     weights: NDArray[np.float64] | None = None,
+    workers: Workers = ALONE,
 ) -> Run:
     """A run of training that is ready to go.
 
@@ -57,6 +59,7 @@ def prepare(
         folder: a folder for checkpoints; a run that it holds is resumed, with the same rows and parameters.
         overwrite: start anew, even if the folder holds a run or a model.
         weights: how often each training row counts; none is 0.
+        workers: the processes that train together; the first one writes to its folder, all others only read theirs.
     """
     counted = table if weights is None else table.repeated(RowWeights(weights).counts)
     together = counted if valid_table is None else counted.with_rows_of(valid_table)
@@ -97,7 +100,8 @@ def prepare(
         if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
             return Run(None, config, template, folder, replace(before, template=template))
     check_memory(config)
-    return Run(_trainer(config, codes, valid, parameters, before, folder, often), config, template, folder, before)
+    trainer = _trainer(config, codes, valid, parameters, before, folder, often, workers)
+    return Run(trainer, config, template, folder, before)
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -134,6 +138,7 @@ def _trainer(
     before: Model | None,
     folder: Path | None,
     weights: RowWeights | None,
+    workers: Workers,
 ) -> Trainer:
     state = None if before is None else before.state
     network = config.network().to(parameters["device"])
@@ -142,7 +147,7 @@ def _trainer(
         if parameters["bias"] == "independent" and state is None:
             counted = rows if weights is None else rows[torch.from_numpy(weights.order(0, config.seed))]
             network.start_independent(counted.values, counted.observed)
-        return Trainer(network, rows, valid, training_config(config), state, weights)
+        return Trainer(network, rows, valid, training_config(config), state, weights, workers)
     except DataError:
         raise
     except (ValueError, RuntimeError, TypeError) as error:

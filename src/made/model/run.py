@@ -70,6 +70,10 @@ class Run:
         trainer, folder = self.trainer, self.folder
         if trainer is None:
             return
+        if trainer.workers.rank:
+            trainer.run(report=after_epoch or (lambda epoch: None))
+            trainer.choose()
+            return
         with ExitStack() as stack:
             if folder is not None:
                 check_replaceable(folder, ())

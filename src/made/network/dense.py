@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from made.network.calibration import scales
-from made.network.masked import ACTIVATIONS, Network, drop_out
+from made.network.dropout import drop_out
+from made.network.masked import ACTIVATIONS, Network
 
 __all__ = ["dense_outputs"]
 
@@ -33,7 +34,7 @@ def dense_outputs(
     """
     weights = {name: network.get_parameter(name) for name in network.matrices}
     if dropout:
-        x = drop_out(x, network.input_dropout, generator)
+        x = drop_out(x, network.input_dropout, generator, rows=0)
     x = h = x.t()
     for layer in range(1, network.depth + 2):
         last = layer > network.depth
@@ -52,6 +53,6 @@ def dense_outputs(
             return c + (y - c) * network.columns.per_output(of_columns)
         y = ACTIVATIONS[network.activation](y)
         if dropout:
-            y = drop_out(y, network.dropout, generator)
+            y = drop_out(y, network.dropout, generator, rows=1)
         h = h + y if network.joined(layer) else y
     raise AssertionError

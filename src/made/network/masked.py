@@ -30,11 +30,12 @@ from made.columns.group import Columns
 from made.network.buffers import Buffers
 from made.network.calibration import scales
 from made.network.connectivity import Connectivities, Connectivity
+from made.network.dropout import drop_out
 from made.network.layout import Layout, SortedLayout, StoredLayout
 from made.network.threads import Threads
 from made.network.weights import matrix_layers, weight_shapes
 
-__all__ = ["ACTIVATIONS", "Network", "drop_out"]
+__all__ = ["ACTIVATIONS", "Network"]
 
 MOST_STORED = 2**24  # entries of stored masks
 
@@ -277,7 +278,7 @@ class Network(nn.Module):
         """
         x, seen = self.inputs(layout, values, observed, units)
         if dropout:
-            x = drop_out(x, self.input_dropout, generator)
+            x = drop_out(x, self.input_dropout, generator, rows=0)
         from_given = self.from_given(layout, x, seen, given)
         if given is not None:
             x, seen = x * ~layout.columns.per_unit(given), seen * ~given.t()
@@ -286,7 +287,7 @@ class Network(nn.Module):
             offset = self.offset(layout, layer, seen, from_given)
             y = ACTIVATIONS[self.activation](layout.product((layer, layer - 1), layout.weights[f"W{layer}"], h, offset))
             if dropout:
-                y = drop_out(y, self.dropout, generator)
+                y = drop_out(y, self.dropout, generator, rows=1)
             h = h + y if self.joined(layer) else y
         last = self.depth + 1
         offset = self.offset(layout, last, seen, from_given)
@@ -374,11 +375,3 @@ class Network(nn.Module):
             if isinstance(dense, Tensor) and dense.shape == self.shapes[name]:
                 state_dict[prefix + name] = self._pack(name, dense.to(self.c.device))
         super()._load_from_state_dict(state_dict, prefix, *args)
-
-
-def drop_out(units: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
-    """Dropout: set a share of the units to zero and scale up the others."""
-    if not share:
-        return units
-    keep = torch.empty_like(units).bernoulli_(1 - share, generator=generator)
-    return units * keep.div_(1 - share)

@@ -24,11 +24,13 @@ from torch import Tensor
 
 from made.network.connectivity import Connectivity
 from made.network.dense import dense_outputs
+from made.network.dropout import BatchGenerator
 from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_likelihood
 from made.training.config import TrainingConfig
 from made.training.pairs import CountedPairs
+from made.training.workers import ALONE, Workers
 
 __all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random", "random_bits"]
 
@@ -47,7 +49,7 @@ def random_bits(seed: int, number: int, stream: int) -> int:
 
 
 class Loss(NamedTuple):
-    """The loss of an update.
+    """The loss of an update, or what the share of a worker contributes to it.
 
     Attributes:
         value: the loss, to be differentiated.
@@ -120,12 +122,15 @@ class Objective:
             rows = hide_at_random(rows, config.incomplete_rows, generator)
         return Questions(rows, parts)
 
-    def __call__(self, questions: Questions, update: int, first_row: int) -> Loss:
-        """The loss of a batch in update ``update``; ``first_row`` rows were seen before it."""
+    def __call__(self, questions: Questions, update: int, first_row: int, workers: Workers = ALONE) -> Loss:
+        """The loss of a batch in update ``update``; ``first_row`` rows were seen before it.
+
+        Of several workers, each computes what its share of the rows contributes.
+        """
         config, family, batch = self.config, self.network.connectivities, questions.rows
-        generator = self._generator(update, DROPOUT, batch)
+        generator, share = self._generator(update, DROPOUT, batch), workers.share(len(batch))
         whole, by_update = True, config.mask_for == "update"
-        mask: int | Connectivity | range = update if by_update else range(first_row, first_row + len(batch))
+        mask: int | Connectivity | range = update if by_update else range(first_row, first_row + len(batch))[share.rows]
         # With a segment for each column no unit is masked, and random queries are those of orderless training.
         masked = config.segments < len(self.network.columns)
         if config.whole_rows and self._bits(update, WHOLE_ROW) < config.whole_rows * 2**63:
@@ -134,29 +139,42 @@ class Objective:
             batch, whole = query_at_random(batch, generator), False
             mask = family.draw(update if by_update else first_row, lowest=0)
         elif questions.parts is not None:
-            return self._loss_of_parts(questions.parts, update, generator)
-        nll = -log_likelihood(self.network, batch, mask, generator=generator).mean()
+            return self._loss_of_parts(questions.parts, update, generator, workers)
+        if not share.whole:
+            batch, generator.rows, generator.of = batch[share.rows], share.rows, share.of
+        log_p = log_likelihood(self.network, batch, mask, generator=generator)
+        nll = share.part(-log_p.sum() / share.of)
         return Loss(nll, nll.detach() if whole else None)
 
     @torch.no_grad()
-    def mean_over_orderings(self, evidence: Evidence, passes: int, batch_size: int = 1000) -> float:
-        """Estimate the sum over rows of the NLL, the mean over orderings, with the same random numbers every time."""
+    def mean_over_orderings(
+        self, evidence: Evidence, passes: int, batch_size: int = 1000, workers: Workers = ALONE
+    ) -> float:
+        """Estimate the sum over rows of the NLL, the mean over orderings, with the same random numbers every time.
+
+        Of several workers, each computes the sum over its share of the rows.
+        """
         total = 0.0
         for number in range(passes):
             generator = self._generator(number, ORDERINGS, evidence)
             for _, batch in evidence.split(batch_size):
-                parts = self._parts(batch, generator)
-                total += float((self._nll_of_parts(parts) * parts.scale).sum())
+                parts, share = self._parts(batch, generator), workers.share(len(batch))
+                if share.counts:
+                    parts = parts if share.whole else parts[share.rows]
+                    total += float((self._nll_of_parts(parts) * parts.scale).sum())
         return total / passes
 
-    def _loss_of_parts(self, parts: Parts, update: int, generator: torch.Generator) -> Loss:
-        nll = self._nll_of_parts(parts, generator)
-        value = (nll * parts.weights).mean()
-        if self.pairs and update % PAIRS_EVERY == 0:
-            loss = self.pairs.loss(update // PAIRS_EVERY, max(16, len(nll) // 4), generator)
-            value = value + self.config.pairs * PAIRS_EVERY * loss
+    def _loss_of_parts(self, parts: Parts, update: int, generator: BatchGenerator, workers: Workers) -> Loss:
         counted = int(parts.scale.count_nonzero())  # none, if all rows of a small batch are nearly complete
-        return Loss(value, (nll.detach() * parts.scale).sum() / counted if counted else None)
+        share = workers.share(len(parts.scale))
+        if not share.whole:
+            parts, generator.rows, generator.of = parts[share.rows], share.rows, share.of
+        nll = self._nll_of_parts(parts, generator)
+        value = share.part((nll * parts.weights).sum() / share.of)
+        if self.pairs and update % PAIRS_EVERY == 0:
+            loss = self.pairs.loss(update // PAIRS_EVERY, max(16, share.of // 4), generator, workers)
+            value = value + self.config.pairs * PAIRS_EVERY * loss
+        return Loss(value, share.part((nll.detach() * parts.scale).sum() / counted) if counted else None)
 
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
@@ -177,8 +195,10 @@ class Objective:
         units = dense_outputs(network, rows.inputs, rows.given, dropout=network.training, generator=generator)
         return -(network.columns.log_prob(units.t(), rows.values, rows.targets) * parts.asked).sum(dim=1)
 
-    def _generator(self, number: int, stream: int, evidence: Evidence) -> torch.Generator:
-        return torch.Generator(evidence.values.device).manual_seed(self._bits(number, stream))
+    def _generator(self, number: int, stream: int, evidence: Evidence) -> BatchGenerator:
+        generator = BatchGenerator(evidence.values.device)
+        generator.manual_seed(self._bits(number, stream))
+        return generator
 
     def _bits(self, number: int, stream: int) -> int:
         return random_bits(self.config.seed, number, stream)

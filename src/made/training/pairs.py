@@ -19,8 +19,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from made.network.dense import dense_outputs
+from made.network.dropout import BatchGenerator
 from made.network.masked import Network
 from made.queries.evidence import Evidence
+from made.training.workers import ALONE, Workers
 
 __all__ = ["CountedPairs"]
 
@@ -104,11 +106,17 @@ class CountedPairs:
         """The number of contexts; 0 if there are not two columns with a list of values, or too many values."""
         return len(self.given) if self.listed else 0
 
-    def loss(self, turn: int, most: int, generator: torch.Generator | None = None) -> Tensor:
-        """The loss of all contexts, or of ``most`` of them, other ones in each turn, as an estimate of it."""
+    def loss(self, turn: int, most: int, generator: BatchGenerator | None = None, workers: Workers = ALONE) -> Tensor:
+        """The loss of all contexts, or of ``most`` of them, other ones in each turn, as an estimate of it.
+
+        Of several workers, each computes what its share of the contexts contributes.
+        """
         number = min(len(self), most)
         turns = torch.arange(turn * number, (turn + 1) * number, device=self.given.device) % len(self)
-        which = self.order[turns]
+        share = workers.share(number)
+        which = self.order[turns[share.rows]]
+        if generator is not None:
+            generator.rows, generator.of = None if share.whole else share.rows, share.of
         network, given = self.network, self.given[which]
         units = dense_outputs(network, self.inputs[which], given, dropout=network.training, generator=generator)
         weights, answers = self.weights[:, which], self.answers[:, which]
@@ -118,4 +126,4 @@ class CountedPairs:
             padded = units[self.padded].masked_fill(self.padding.unsqueeze(2), -torch.inf)
             loss = loss + (weights[self.several] * padded.logsumexp(dim=1)).sum()
             loss = loss - (answers[self.values] * units.index_select(0, self.units)).sum()
-        return loss * (len(self) / number)
+        return share.part(loss * (len(self) / number))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -24,15 +24,15 @@ from made.network.masked import Network
 from made.network.threads import SMALL, single_thread
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
-from made.queries.likelihood import log_prob
-from made.queries.schedule import PassSchedule
 from made.training.calibrate import calibrate
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.objective import Objective, Questions
 from made.training.signals import signals
 from made.training.state import FINALISTS, Epoch, State
 from made.training.threads import update_threads
+from made.training.validation import by_few_masks, validation_nll
 from made.training.weights import RowWeights
+from made.training.workers import ALONE, Workers
 
 __all__ = ["Trainer", "train"]
 
@@ -51,6 +51,7 @@ class Trainer:
         config: how to train.
         state: a state to resume from.
         weights: how often each of the rows counts. Default: once.
+        workers: the processes that train together, each with the same arguments. Default: this one alone.
     """
 
     def __init__(
@@ -61,13 +62,16 @@ class Trainer:
         config: TrainingConfig,
         state: State | None = None,
         weights: RowWeights | None = None,
+        workers: Workers = ALONE,
     ) -> None:
         Ensemble(network, segments=config.segments)  # refuses what the network does not support
         if (config.whole_rows > 0) != (network.connectivities.whole_rows > 0):
             raise ValueError(
                 "'whole_rows' should be above 0 in the training config if and only if it is in the connectivities."
             )
-        self.network, self.config, self.weights = network, config, weights
+        if workers.count > 1 and config.mask_for == "row" and (network.dropout or network.input_dropout):
+            raise ValueError("dropout with a mask for each row (mask_for='row') is for one worker.")
+        self.network, self.config, self.weights, self.workers = network, config, weights, workers
         self.data = Evidence.of(network, rows)
         self.rows = len(self.data) if weights is None else weights.rows  # of an epoch
         self.valid = None if valid is None else Evidence.of(network, valid)
@@ -154,24 +158,27 @@ class Trainer:
         self.network.train()
         rows, size = self.rows, self.config.batch_size
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
-        with single_thread(self.small), signals(keep is not None) as stop:
-            threads = update_threads(self.objective, list(self.parameters.values()), self.data[:size])
+        several = self.workers.count > 1
+        with single_thread(self.small), signals(keep is not None or several) as stop:
+            batch = self.data[: -(-size // self.workers.count)]
+            threads = update_threads(self.objective, list(self.parameters.values()), batch)
             while not self.finished:
-                with threads.timed(min(size, rows - self.state.update % self.updates_per_epoch * size)):
-                    self._update()
+                left = rows - self.state.update % self.updates_per_epoch * size
+                with threads.timed(-(-min(size, left) // self.workers.count)):
+                    stop_of_any = self._update(stop)
                 if self.state.update % self.updates_per_epoch == 0:
                     self.state.seconds = time.perf_counter() - begin
                     report(self._end_of_epoch())
                 tick(self.state.update)
-                now = time.perf_counter()
-                if keep is not None and (stop or now - kept >= max(LEAST_SECONDS, 20 * price)):
+                now, stopped = time.perf_counter(), stop_of_any if several else stop
+                if keep is not None and (stopped or now - kept >= max(LEAST_SECONDS, 20 * price)):
                     self.state.seconds = now - begin
                     keep(self.snapshot())
                     kept, price = time.perf_counter(), time.perf_counter() - now
-                if stop:
+                if stopped:
                     raise Interrupted(
                         f"training was stopped after {self.state.update} updates, {len(self.state.history)} epochs.",
-                        stop[0],
+                        *stop[:1],
                     )
             if keep is not None:
                 keep(self.snapshot())
@@ -183,7 +190,9 @@ class Trainer:
             nll = self._choose()
             if self.network.calibration is None or self.valid is None or not len(self.valid) or not self.best:
                 return nll
-            calibrate(self.network, self.valid, self.config)
+            if self.workers.rank == 0:
+                calibrate(self.network, self.valid, self.config)
+            self.workers.copy_first(self.network.calibration)
             return self._validate(self.config.evaluation_masks)
 
     def _choose(self) -> float:
@@ -273,7 +282,8 @@ class Trainer:
             self._drawn = (epoch, number), questions
         return self._drawn[1][place * size : (place + 1) * size]
 
-    def _update(self) -> None:
+    def _update(self, stop: Sequence[int] = ()) -> bool:
+        """One update; returns whether a worker was asked to ``stop``: all of them then stop after the same one."""
         config, update = self.config, self.state.update
         epoch, position = divmod(update, self.updates_per_epoch)
         batch = self._questions(epoch, position)
@@ -282,11 +292,14 @@ class Trainer:
             group["lr"] = group["initial_lr"] * rate
         for weight in self.parameters.values():
             weight.grad = None
-        loss, nll = self.objective(batch, update, epoch * self.rows + position * config.batch_size)
+        loss, nll = self.objective(batch, update, epoch * self.rows + position * config.batch_size, self.workers)
         loss.backward()
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
+        value, asked = loss.detach(), loss.new_tensor(len(stop))
+        told = value if nll is None else nll
+        self.workers.add([*gradients, value, told, asked])
         norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
-        value, size, reported = torch.stack([loss.detach(), norm, loss.detach() if nll is None else nll]).tolist()
+        value, size, reported, stopped = torch.stack([value, norm, told, asked]).tolist()
         if not math.isfinite(value) or not math.isfinite(size):
             raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
         if config.clip is not None and size > config.clip:
@@ -300,6 +313,7 @@ class Trainer:
         if nll is not None:
             self.state.loss += reported * len(batch)
             self.state.rows += len(batch)
+        return bool(stopped)
 
     def _end_of_epoch(self) -> Epoch:
         state, number = self.state, len(self.state.history)
@@ -308,12 +322,16 @@ class Trainer:
         if self.average is not None:
             self._load(self.average)
         nll = self._validate(self.config.validation_masks, quick=True)
+        state.seconds = self.workers.of_first(state.seconds)  # on which the end of the run may depend
         if self.valid is not None:
             if not math.isfinite(nll):
                 raise self._diverged("the likelihood of the validation rows")
             best_before = state.finalists[0][0] if state.finalists else math.inf
             state.waited = 0 if nll < best_before else state.waited + 1
-            place, most = sum(other <= nll for other, _ in state.finalists), FINALISTS if self._by_few else 1
+            place, most = (
+                sum(other <= nll for other, _ in state.finalists),
+                FINALISTS if by_few_masks(self.network, self.config) else 1,
+            )
             if place < most:
                 state.finalists.insert(place, (nll, number))
                 self.best.insert(place, self._copy())
@@ -332,30 +350,7 @@ class Trainer:
         return state.history[-1]
 
     def _validate(self, masks: int, quick: bool = False) -> float:
-        """The NLL of the validation rows under the ensemble.
-
-        With segments, a ``quick`` one is the mean over orderings, estimated in a pass for each mask.
-        """
-        if self.valid is None:
-            return math.nan
-        family, config = self.network.connectivities, self.config
-        most = masks if family.masks is None else family.masks
-        numbers = [0] if family.single else range(min(masks, most) if quick else most)
-        total = 0.0
-        for group in PassSchedule(family, numbers, config.segments).groups(self.valid):
-            rows = self.valid[group.rows]
-            if group.segments > 1 and quick:
-                total += self.objective.mean_over_orderings(rows, masks)
-            else:
-                log_p = log_prob(Ensemble(self.network, group.distinct_masks, group.segments), rows)
-                total -= log_p.double().sum().item()
-        return total / len(self.valid)
-
-    @property
-    def _by_few(self) -> bool:
-        """Whether epochs are compared by fewer masks than queries average."""
-        family = self.network.connectivities
-        return not family.single and (family.masks is None or family.masks > self.config.validation_masks)
+        return validation_nll(self.objective, self.valid, masks, quick=quick, workers=self.workers)
 
     def _diverged(self, what: str) -> Diverged:
         """The error, after the last finite weights have been restored."""

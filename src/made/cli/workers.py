@@ -1,0 +1,75 @@
+"""A command that several processes run together: one starts them, and the first of them prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from made.cli import process, signals
+from made.cli.errors import usage
+from made.cli.printing import mode, note
+from made.distributed.environment import check_options, is_launched, is_worker, rank, restarts
+from made.errors import Diverged, Interrupted, WorkerLost
+
+if TYPE_CHECKING:
+    from made.training.workers import Workers
+
+
+def worker_options(workers: int | None, resume: bool, overwrite: bool) -> tuple[bool, bool]:
+    """The options --resume and --overwrite of this process; a worker that was started again resumes its run."""
+    mode.silent = rank() > 0
+    if is_worker():
+        check_options(workers, overwrite)
+    return (True, False) if restarts() else (resume, overwrite)
+
+
+def starts_workers(workers: int | None) -> bool:
+    """Whether this process is to start others that do the work."""
+    return (workers or 1) > 1 and not is_worker()
+
+
+def run_workers(workers: int, data: str, out: Path) -> None:
+    """Run the command of this process in several workers; ends as they do."""
+    if data == "-":
+        raise usage("'--workers' needs a file that every worker can read, not standard input.")
+    with process.quick_imports():
+        from made.distributed.launch import launch
+    if code := launch(process.words(), workers, out, note=note):
+        signals.stopped_elsewhere()
+        raise typer.Exit(code)
+
+
+@contextmanager
+def joined_workers(out: Path) -> Iterator[tuple[Workers, Path]]:
+    """The workers that this process is one of, and its folder for the model, of which only that of the first is kept.
+
+    All but the first print nothing, except about an error of their own.
+    """
+    if not is_worker():
+        from made.training.workers import ALONE
+
+        yield ALONE, out
+        return
+    with process.quick_imports():
+        from made.distributed.join import folder_of_first, joined
+    with joined() as workers:
+        if workers.rank:
+            mode.json, mode.quiet = False, True
+        try:
+            with folder_of_first(workers, out) as folder:
+                yield workers, folder
+        except Interrupted as stopped:
+            if workers.rank == 0:
+                raise
+            signals.stopped_elsewhere()
+            raise typer.Exit(128 + stopped.signal) from None
+        except WorkerLost:
+            mode.silent = workers.rank > 0 or is_launched()  # where it was started, a note says so
+            raise
+        except Exception as error:
+            mode.silent = workers.rank > 0 and (workers.agreed_error or isinstance(error, Diverged))
+            raise
