@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -56,16 +57,12 @@ def launch(
 
 def _run(command: Sequence[str], workers: int, restarts: int) -> list[int]:
     """Start the workers, wait for them, and return their exit codes, negative for signals."""
-    from torch.distributed import TCPStore  # type: ignore[attr-defined]
-
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     threads = max(1, (os.cpu_count() or 1) // workers)
     shared = {
         "TORCHELASTIC_RUN_ID": LAUNCHED,
         "TORCHELASTIC_RESTART_COUNT": str(restarts),
-        "TORCHELASTIC_USE_AGENT_STORE": "True",
         "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(store.port),
+        "MASTER_PORT": str(_free_port()),
         "WORLD_SIZE": str(workers),
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
     }
@@ -83,6 +80,13 @@ def _run(command: Sequence[str], workers: int, restarts: int) -> list[int]:
         for worker in running:
             worker.kill()
             worker.wait()
+
+
+def _free_port() -> int:
+    """A port for the first worker to listen on; should another process take it first, the workers are started again."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def _wait(running: Sequence[subprocess.Popen[bytes]]) -> list[int]:
