@@ -22,7 +22,7 @@ from made.training.objective import CALIBRATION, give_at_random, query_at_random
 __all__ = ["calibrate"]
 
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
-MOST_TIMES = 16  # that a validation row is asked about, if there are few
+MOST_TIMES = 64  # that a validation row is asked about, if there are few
 MASKS = 4  # for whole rows
 STEPS = 30
 
