@@ -109,6 +109,17 @@ def test_single_precision_is_finite_far_from_all_data() -> None:
     assert gradient.isfinite().all()
 
 
+def test_single_precision_keeps_the_width_of_a_step_far_from_the_centre() -> None:
+    kind = Numeric(3.2, 2.0, step=1.0, curve=4.0, low=0.0)
+    values = kind.inner(torch.tensor([1e3, 1e5, 1e6], dtype=torch.float64)).unsqueeze(1).expand(3, 2)
+    units = kind.initial().double().repeat(2).unsqueeze(1).expand(-1, 3)
+    joint = Likelihood([kind, kind])
+    double, single = (
+        joint.log_prob(units.to(dtype), joint.targets(values.to(dtype))) for dtype in (torch.float64, torch.float32)
+    )
+    torch.testing.assert_close(single.double(), double, atol=1e-5, rtol=0)
+
+
 def test_targets_of_some_rows_are_those_rows_of_all() -> None:
     values, columns = rows(KINDS), Columns(KINDS)
     units, some = torch.randn(300, columns.outputs).double(), torch.tensor([4, 2, 299])

@@ -56,7 +56,7 @@ class Target(NamedTuple):
         log_choice: log a.
         log_floor: log c.
         log_rest: log b.
-        begin, end: the ends of the step.
+        begin, width: the lower end of the step and its width, of which a difference of ends would lose digits.
         wide: the likelihood under the logistics of fixed width.
         log_factor: the logarithm of what the likelihood of the mixture is multiplied by.
         log_far: the logarithm of what is added to it.
@@ -67,7 +67,7 @@ class Target(NamedTuple):
     log_floor: Tensor
     log_rest: Tensor | None = None
     begin: Tensor | None = None
-    end: Tensor | None = None
+    width: Tensor | None = None
     wide: Tensor | None = None
     log_factor: Tensor | None = None
     log_far: Tensor | None = None

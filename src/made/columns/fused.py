@@ -292,16 +292,16 @@ def _softmax_back(joint: Likelihood, saved: tuple[Tensor, ...], to_choice: Tenso
 
 def _mixture(joint: Likelihood, units: Tensor, targets: Sequence[Tensor]) -> tuple[Tensor, tuple[Any, ...]]:
     """log R of every column with a mixture. Tensors of components are (components, columns, rows)."""
-    begin, end, wide, log_factor, log_far = targets
+    begin, width, wide, log_factor, log_far = targets
     least, learned, low, wide_above = joint.constants(units)[1]
     logit, mean, log_scale = units.view(3, joint.components, len(joint.mixed), -1)
     share = logit.softmax(dim=0)
     scale = log_scale.clamp(max=LARGEST_LOG_SCALE).exp_()
     per_scale = (scale + least).reciprocal_()
     place = (mean - begin).mul_(per_scale)
-    below, above = place.sigmoid(), (end - mean).mul_(per_scale).sigmoid_()
+    below, above = place.sigmoid(), (begin + width - mean).mul_(per_scale).sigmoid_()
     area = per_scale.clone()
-    area[:, joint.densities :].mul_((begin - end)[joint.densities :]).expm1_().neg_()
+    area[:, joint.densities :].mul_(-width[joint.densities :]).expm1_().neg_()
     part = (share * below).mul_(above).mul_(area)
     total = part.sum(dim=0).mul_(learned).add_(wide).clamp_(min=TINY)
     log_n = total.log().add_(log_factor)
@@ -316,12 +316,12 @@ def _mixture(joint: Likelihood, units: Tensor, targets: Sequence[Tensor]) -> tup
         truncated = from_low, over, mass, above_low
     log_p = torch.logaddexp(log_n, log_far)
     sides = share, scale, log_scale, per_scale, place, below, above, area, part
-    return log_p, (*sides, total, log_n, log_p, truncated, (begin, end))
+    return log_p, (*sides, total, log_n, log_p, truncated, width)
 
 
 def _mixture_back(joint: Likelihood, saved: tuple[Any, ...], gradient: Tensor) -> Tensor:
     """The gradient of the units of the mixtures."""
-    share, scale, log_scale, per_scale, place, below, above, area, part, total, log_n, log_p, truncated, ends = saved
+    share, scale, log_scale, per_scale, place, below, above, area, part, total, log_n, log_p, truncated, width = saved
     _, learned, _, _ = joint.constants(share)[1]
     to_log = (log_n - log_p).exp_().mul_(gradient)
     weight = part * (to_log * learned).div_(total)  # the gradient of the logarithm of each component's likelihood
@@ -333,7 +333,7 @@ def _mixture_back(joint: Likelihood, saved: tuple[Any, ...], gradient: Tensor) -
     steps = joint.densities
     to_scale[:, :steps] -= 1
     if steps < len(joint.mixed):
-        x, area = per_scale[:, steps:] * (ends[1] - ends[0])[steps:], area[:, steps:]
+        x, area = per_scale[:, steps:] * width[steps:], area[:, steps:]
         to_scale[:, steps:] -= (1 - area).div_(area).add_(1).sub_(above[:, steps:]).mul_(x)
     to_scale.mul_(weight)
     if truncated:

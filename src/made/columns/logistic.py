@@ -209,7 +209,8 @@ class Numeric(Scaled):
         below, above = (each.double().unsqueeze(-1) for each in (begin, begin + width))
         scales, shares = self._wide(double)
         if self.stepped:
-            area, factor, cell = -torch.expm1((below - above) / scales), torch.zeros_like(double), width.double().log()
+            area = -torch.expm1(-width.double().unsqueeze(-1) / scales)
+            factor, cell = torch.zeros_like(double), width.double().log()
         else:
             area, factor = 1 / scales, (-self._like(self.scale, double).log()).expand_as(double)
             if self._curved:
@@ -221,7 +222,7 @@ class Numeric(Scaled):
         if self._bounded:
             factor = factor.masked_fill(values < self._edge(values), -math.inf)
         nothing, always = torch.full_like(values, -math.inf), torch.zeros_like(values)
-        mixture = (part.to(values.dtype) for part in (begin, begin + width, wide, factor, far))
+        mixture = (part.to(values.dtype) for part in (begin, width.expand_as(begin), wide, factor, far))
         return Target(always, nothing, nothing, always, *mixture)
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
