@@ -47,7 +47,7 @@ bench: .venv/installed
 # PIP_CONSTRAINT holds the build's own requirements, too, to the versions in the file.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mcp,plot,pandas,serve,sql,tensorboard,tune,bench,dev]'
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mcp,onnx,plot,pandas,serve,sql,tensorboard,tune,bench,dev]'
 	touch $@
 
 clean:

@@ -26,6 +26,7 @@ COMMANDS = [
     "explain",
     "sql",
     "mcp",
+    "export",
     "report",
     "serve",
     "info",

@@ -58,6 +58,11 @@ class Ordinal(Column):
         """The distribution of the numbers that are not listed, and their codes."""
         return Unseen(self.values, self.step, self.share or 0.5)  # 0.5 is not used
 
+    @property
+    def unseen(self) -> Unseen | None:
+        """The same, if other numbers are allowed."""
+        return self.beside if self.share else None
+
     def __post_init__(self) -> None:
         self.beside  # noqa: B018  # checks both
 

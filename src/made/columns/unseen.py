@@ -60,7 +60,7 @@ class Unseen:
             raise ValueError(f"'share' should be above 0 and below 1, not {self.share!r}.")
 
     @cached_property
-    def _gap(self) -> float:
+    def gap(self) -> float:
         """The difference in value between codes beyond the listed values."""
         first, last = self.values[0], self.values[-1]
         gap = max((last - first) / max(len(self.values) - 1, 1), self.step)
@@ -71,8 +71,8 @@ class Unseen:
         listed = np.array(self.values)
         inside = np.interp(values, listed, np.arange(len(listed), dtype=np.float64))
         with np.errstate(over="ignore", invalid="ignore"):
-            above = len(listed) - 1 + (values - listed[-1]) / self._gap
-            below = (values - listed[0]) / self._gap
+            above = len(listed) - 1 + (values - listed[-1]) / self.gap
+            below = (values - listed[0]) / self.gap
         codes = np.where(values > listed[-1], above, np.where(values < listed[0], below, inside))
         return np.where(np.isfinite(values), np.clip(codes, -1e15, 1e15), np.nan)
 
@@ -87,7 +87,7 @@ class Unseen:
         low = double.floor().clamp(0, max(last - 1, 0)).nan_to_num(0).long()
         begin, end = listed[low], listed[(low + 1).clamp(max=last)]
         inside = begin + (double - low) * (end - begin)
-        beyond = torch.where(double < 0, listed[0] + double * self._gap, listed[-1] + (double - last) * self._gap)
+        beyond = torch.where(double < 0, listed[0] + double * self.gap, listed[-1] + (double - last) * self.gap)
         return torch.where((double < 0) | (double > last), beyond, inside)
 
     def listed(self, codes: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class Unseen:
         log_p = learned + math.log1p(-self.share)
         if bool(listed.all()):
             return log_p
-        return torch.where(listed, log_p, (self._log_tail(self.value(codes)) - self._log_rest).to(log_p.dtype))
+        return torch.where(listed, log_p, (self._log_tail(self.value(codes)) - self.log_rest).to(log_p.dtype))
 
     def target(self, choice: Tensor, listed: Tensor, codes: Tensor) -> Target:
         """What codes ask of the output units; see :mod:`made.columns.form`. Shapes: (...), three times, to (...)."""
@@ -107,13 +107,13 @@ class Unseen:
         log_choice = torch.where(listed, math.log1p(-self.share), nothing)
         if bool(listed.all()):
             return Target(choice, log_choice, nothing)
-        log_p = (self._log_tail(self.value(codes)) - self._log_rest).to(codes.dtype)
+        log_p = (self._log_tail(self.value(codes)) - self.log_rest).to(codes.dtype)
         return Target(choice, log_choice, torch.where(listed, nothing, log_p))
 
     def _log_tail(self, values: Tensor) -> Tensor:
         """log r T, in double precision."""
         middle = self.values[0] / 2 + self.values[-1] / 2
-        width = max(self.values[-1] / 2 - self.values[0] / 2, self._gap)
+        width = max(self.values[-1] / 2 - self.values[0] / 2, self.gap)
         place = (values - middle) / width
         if not self.step:
             return math.log(self.share) - math.log(math.pi * width) - torch.log1p(place.square())
@@ -123,7 +123,7 @@ class Unseen:
         )
 
     @cached_property
-    def _log_rest(self) -> float:
+    def log_rest(self) -> float:
         """The log probability under T of all numbers that are not listed."""
         if not self.step:
             return 0.0

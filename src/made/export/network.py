@@ -1,0 +1,134 @@
+r"""Passes of a network in a graph: several connectivities at once, as a first axis of masked matrices.
+
+What is not given is seen as the masks allow. If columns are given, every observed column but the one asked for is, so
+that the matrices of the first layer and the direct connections are not masked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from made.export.graph import Graph, Node
+from made.network.calibration import MOST
+from made.network.connectivity import Connectivity
+from made.network.masked import Network
+
+__all__ = ["Passes"]
+
+
+def _gelu(x: Node) -> Node:
+    # ONNX Runtime has the error function in single precision only.
+    erf = (x * (1 / math.sqrt(2))).cast(np.dtype(np.float32)).apply("Erf").cast(x.dtype)
+    return x * 0.5 * (erf + 1.0)
+
+
+ACTIVATIONS: dict[str, Callable[[Node], Node]] = {
+    "relu": lambda x: x.maximum(0.0),
+    "softplus": Node.softplus,
+    "tanh": Node.tanh,
+    "sigmoid": Node.sigmoid,
+    "leaky_relu": lambda x: x.maximum(x * 0.01),
+    "elu": lambda x: x.apply("Elu"),
+    "selu": lambda x: x.apply("Selu"),
+    "gelu": _gelu,
+    "silu": lambda x: x * x.sigmoid(),
+    "identity": lambda x: x,
+}
+
+
+class Passes:
+    """The output units of a network under several connectivities.
+
+    Arguments:
+        graph: where the nodes are added.
+        network: the network.
+        connectivities: one for each pass.
+        given: whether all columns that are observed are given.
+    """
+
+    def __init__(
+        self, graph: Graph, network: Network, connectivities: Sequence[int | Connectivity], *, given: bool = False
+    ) -> None:
+        self.graph, self.network, self.given = graph, network, given
+        family = network.connectivities
+        self.connectivities = [family[each] if isinstance(each, int) else each for each in connectivities]
+        state = network.state_dict()
+        self.weights: dict[str, NDArray[Any]] = {name: each.detach().cpu().numpy() for name, each in state.items()}
+        self.dtype = self.weights["c"].dtype
+        columns = network.columns
+        layers: list[list[NDArray[np.int64]]] = []
+        for each in self.connectivities:
+            inputs, *hidden, outputs = each.degrees
+            layers.append([inputs, inputs[columns.input_columns], *hidden, outputs[columns.output_columns]])
+        # From layer -1, the columns, to the outputs: (passes, units).
+        self.degrees = {
+            layer - 1: np.stack(some).astype(np.int32) for layer, some in enumerate(zip(*layers, strict=True))
+        }
+
+    def outputs(self, x: Node, observed: Node) -> Node:
+        """The output units. Shapes: (rows, inputs), (rows, columns) to (passes, rows, outputs).
+
+        Both inputs have the dtype of the network, and zeros for what is missing.
+        """
+        network = self.network
+        x, observed = x.unsqueeze(0), observed.unsqueeze(0)
+        h, last = x, network.depth + 1
+        for layer in range(1, last):
+            y = self._product(f"W{layer}", h) + self._offset(layer, observed)
+            y = ACTIVATIONS[network.activation](y)
+            h = h + y if network.joined(layer) else y
+        y = self._product("V", h) + self._offset(last, observed)
+        if network.direct:
+            y = y + self._product("A", x)
+        y = y if network.calibration is None else self._rescaled(y, observed)
+        return y.expand([len(self.connectivities), 1, 1])
+
+    def _mask(self, name: str) -> NDArray[np.bool_] | None:
+        """The mask of a transposed matrix, (passes, before, after); ``None`` if everything is connected."""
+        after, before = self.network.matrices[name]
+        if self.given and before <= 0:
+            return None
+        mask = self.degrees[before][:, :, None] <= self.degrees[after][:, None, :]
+        return None if mask.all() else mask
+
+    def _product(self, name: str, x: Node) -> Node:
+        weight, mask = self.weights[name].T, self._mask(name)
+        if mask is None:
+            return x @ weight
+        if len(mask) == 1:
+            return x @ (weight * mask).astype(self.dtype)
+        after, before = self.network.matrices[name]
+        degrees = [self.degrees[before][:, :, None], self.degrees[after][:, None, :]]
+        flags = self.graph.constant(degrees[0]) <= degrees[1]
+        return x @ (flags.cast(self.dtype) * weight)
+
+    def _offset(self, layer: int, observed: Node) -> Node:
+        bias = self.weights["c" if layer > self.network.depth else f"b{layer}"]
+        if not self.network.conditioning:
+            return self.graph.constant(bias)
+        if layer == 1:
+            return self._product("U1", observed) + bias
+        mask, weight = self._mask(f"U{layer}"), self.weights[f"U{layer}"].T
+        ones = weight[None] if mask is None else weight * mask
+        return self.graph.constant((ones.sum(axis=1, keepdims=True) + bias).astype(self.dtype))
+
+    def _rescaled(self, y: Node, observed: Node) -> Node:
+        """The calibration (:mod:`made.network.calibration`), by how many columns each column sees."""
+        calibration = self.weights["calibration"]
+        alpha, beta, width = calibration[:1], calibration[1:], calibration.shape[1]
+        if self.given:
+            seen = observed.sum(keep=True)
+        else:
+            orderings = np.stack([each.ordering for each in self.connectivities])
+            before = orderings[:, :, None] < orderings[:, None, :]
+            seen = observed @ before.astype(self.dtype)
+        missed = -seen + float(width - 1)
+        share = seen / float(max(width - 1, 1))
+        log_scale = (share * ((missed * -math.log(2)).exp() * beta + alpha)).clip(-MOST, MOST)
+        c = self.weights["c"]
+        return (y - c) * log_scale.exp().gather(self.network.columns.output_columns) + c
