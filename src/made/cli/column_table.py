@@ -16,19 +16,21 @@ MOST_COLUMNS = 30  # of a wide table, that are printed
 LONGEST_VALUES = 60  # characters
 
 
-def describe_columns(schema: Schema, rows: Any = None) -> list[dict[str, Any]]:
+def describe_columns(schema: Schema, observed: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
     """What each column is, for JSON.
 
     Arguments:
         schema: the model's columns.
-        rows: the training rows, for the share of missing values and the range of numbers; None if not at hand.
+        observed: the share of missing values and the range of numbers in training; None if not known.
     """
-    return [
-        {"name": field.name, "kind": field.kind}
-        | ({"values": list(field.values)} if field.values else {})
-        | ({} if rows is None else _measured(rows, field.name if schema.named else d, numeric=not field.values))
-        for d, field in enumerate(schema.fields)
-    ]
+    columns = []
+    for d, field in enumerate(schema.fields):
+        known = {} if observed is None else dict(observed[d])
+        values = {"values": list(field.values)} if field.values else {}
+        if values:
+            known.pop("range", None)
+        columns.append({"name": field.name, "kind": field.kind} | values | known)
+    return columns
 
 
 def print_columns(columns: Sequence[dict[str, Any]], schema: Schema) -> None:
@@ -66,27 +68,3 @@ def _number(value: Any) -> str:
 
 def _share(missing: float) -> str:
     return "" if not missing else "< 0.1 %" if missing < 0.001 else f"{100 * missing:.1f} %"
-
-
-def _measured(rows: Any, column: str | int, numeric: bool) -> dict[str, Any]:
-    """The share of missing values of a column of the training rows, and its range if it is numeric."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not hasattr(rows, "column_names"):
-        values = rows[:, column]
-        seen = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-        found: dict[str, Any] = {"missing": 1 - len(seen) / len(values)}
-        if numeric and len(seen):
-            found["range"] = [seen.min().item(), seen.max().item()]
-        return found
-    values = rows.column(column)
-    missing = values.is_null(nan_is_null=True)
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        missing = pc.or_(missing, pc.equal(values, "").fill_null(True))
-    found = {"missing": pc.mean(missing).as_py() or 0.0}
-    if numeric:
-        ends = pc.min_max(values.filter(pc.invert(missing)))
-        found["range"] = [ends["min"].as_py(), ends["max"].as_py()]
-    return found

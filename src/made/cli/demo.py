@@ -88,7 +88,10 @@ def _penguins(out: Path, seed: int) -> None:
     count = sum(map(len, missing.values()))
     report = measure(model.model_, rows, top=SHOWN, seed=seed, name=str(folder), data="penguins")
     write_page(path, page(report))
-    columns, answers = describe_columns(model.model_.schema, rows), [_answer(model, rows, each) for each in QUESTIONS]
+    columns, answers = (
+        describe_columns(model.model_.schema, model.observed_),
+        [_answer(model, rows, each) for each in QUESTIONS],
+    )
     seconds = time.perf_counter() - start
     if mode.json:
         facts = {

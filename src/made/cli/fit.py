@@ -12,8 +12,8 @@ from typer import Option
 
 from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command, usage, with_options
-from made.cli.inputs import read_rows, validation_rows
-from made.cli.options import DATA, VALID, flag, option
+from made.cli.inputs import training_rows
+from made.cli.options import FILES, VALID, flag, option
 from made.cli.pages import draw_pictures
 from made.cli.parsing import place, whole_number
 from made.cli.printing import mode, note, print_json
@@ -49,7 +49,7 @@ def _option(name: str, parameter: Parameter) -> Any:
 @partial(with_options, options={name: _option(name, each) for name, each in PARAMETERS.items()}, default=None)
 @command
 def fit(
-    data: DATA,
+    data: FILES,
     out: Annotated[Path, option("Folder for the model.", False)],
     valid: VALID = None,
     config: Annotated[Path | None, option("TOML file of parameters; options override it.", "none")] = None,
@@ -69,6 +69,8 @@ def fit(
 
     The folder holds checkpoints during training: however a run was stopped, --resume continues it, to the same weights.
     If one of several workers is killed, all are started again, and resume the run.
+    Files are read piece by piece. The codes of a large table go to memory-mapped files in the folder, which are removed
+    at the end.
     """
     resume, overwrite = worker_options(workers, resume, overwrite)
     if preset is not None and preset not in PRESETS:
@@ -88,7 +90,7 @@ def fit(
 
 
 def _fit(
-    data: str,
+    data: Sequence[str],
     out: Path,
     valid: str | None,
     parameters: dict[str, Any],
@@ -123,17 +125,18 @@ def _fit(
         parameters = {"random_state": 0, "verbose": 1} | stored | parameters | ({} if mode.progress else {"verbose": 0})
         model = MADE(**parameters)
         model.check_parameters()
-        rows, own_shape = read_rows(data, "train")
-        names = getattr(rows, "column_names", [f"x{d}" for d in range(rows.shape[1])])
+        rows, valid_rows, own_shape = training_rows(data, valid)
+        first = getattr(rows, "first", rows)  # of files, the first piece
+        names = getattr(first, "column_names", [f"x{d}" for d in range(first.shape[1])])
         for told in ("columns", "missing"):
             if isinstance(parameters.get(told), dict):
                 setattr(model, told, {place(str(name), names): each for name, each in parameters[told].items()})
-        valid_rows, without = validation_rows(data, valid), dropped(model.columns)
+        without = dropped(model.columns)
         if shape is not None:
-            _check_image(shape, rows, without)
+            _check_image(shape, first, without)
         elif not without:
             shape = own_shape
-    words = ["made", "fit", data, "--out", str(out), *(["--valid", valid] if valid is not None else [])]
+    words = ["made", "fit", *data, "--out", str(out), *(["--valid", valid] if valid is not None else [])]
     again = shlex.join([*words, *(["--workers", str(team.count)] if team.count > 1 else [])])
     try:
         model.fit(rows, X_valid=valid_rows, resume_from=out, overwrite=overwrite, workers=team)
@@ -144,7 +147,7 @@ def _fit(
         return
     if not draw_pictures(model, out, shape):
         note("No pictures: install matplotlib (pip install 'made[plot]').")
-    columns, facts = describe_columns(model.model_.schema, rows), _facts(model, out)
+    columns, facts = describe_columns(model.model_.schema, model.observed_), _facts(model, out)
     if mode.json:
         print_json(facts | {"columns": columns})
         return

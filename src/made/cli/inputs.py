@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,39 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
         )
     data = datasets.load(name)
     return getattr(data, chosen or split), data.image
+
+
+def training_rows(sources: Sequence[str], valid: str | None) -> tuple[Any, Any, tuple[int, int] | None]:
+    """Training rows, validation rows if there are any, and the shape of an image if rows are images.
+
+    Files are not read yet. Standard input and named datasets are.
+
+    Arguments:
+        sources: files, folders and globs; or one of ``-`` and a named dataset.
+        valid: validation rows. Default: those of a named dataset.
+    """
+    from made.io.files import Files
+
+    def files(some: Sequence[str]) -> Files | None:
+        known = [each if re.search(r"[*?\[]", each) else _file(each) for each in some]
+        if len(some) == 1 and known[0] in (None, "-"):
+            return None
+        if wrong := [each for each, file in zip(some, known, strict=True) if file in (None, "-")]:
+            raise usage(f"{wrong[0]!r} is not a file, and cannot be one table with others.")
+        found = Files.of([file for file in known if file is not None])
+        if found.ignored:
+            note(f"Note: files that are no tables are left out: {', '.join(found.ignored[:5])}.")
+        return found
+
+    rows, shape = files(sources), None
+    if rows is None:
+        rows, shape = read_rows(sources[0], "train")
+        if valid is None:
+            return rows, validation_rows(sources[0], None), shape
+    if valid is None:
+        return rows, None, shape
+    held_out = files([valid])
+    return rows, read_rows(valid, "valid")[0] if held_out is None else held_out, shape
 
 
 def validation_rows(data: str, valid: str | None) -> Any:

@@ -34,6 +34,15 @@ DATA = Annotated[
         show_default=False,
     ),
 ]
+FILES = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="Files (.csv, .parquet, .npy, .npz), a folder of files, or a glob such as 'data/*.parquet': together one "
+        "table, which may be larger than memory. Or - for standard input, or a named dataset (penguins, adult, ...).",
+        show_default=False,
+    ),
+]
 VALID = Annotated[str | None, option("Validation rows, like DATA.", "those of a named dataset, or a random tenth")]
 GIVEN = Annotated[str | None, option("Columns to condition on, such as age,job.", "none")]
 MASKS = Annotated[int | None, option("How many masks to average, for models of unlimited masks.", "the model's", min=1)]

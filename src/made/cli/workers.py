@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,9 +32,9 @@ def starts_workers(workers: int | None) -> bool:
     return (workers or 1) > 1 and not is_worker()
 
 
-def run_workers(workers: int, data: str, out: Path) -> None:
+def run_workers(workers: int, data: Sequence[str], out: Path) -> None:
     """Run the command of this process in several workers; ends as they do."""
-    if data == "-":
+    if "-" in data:
         raise usage("'--workers' needs a file that every worker can read, not standard input.")
     with process.quick_imports():
         from made.distributed.launch import launch

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -15,11 +16,14 @@ from sklearn.utils.validation import _check_feature_names
 
 from made.errors import ModelError, ParameterError
 from made.estimator.queries import Queries
+from made.io.files import Files, are_paths
+from made.model.encode import AnyTable
 from made.model.model import Model
 from made.model.prepare import check_parameters, prepare
 from made.model.update import EPOCHS, updated
 from made.parameters import PARAMETERS
 from made.tables.schema import Kinds, dropped
+from made.tables.stream import TableStream
 from made.tables.table import Table, with_target
 from made.training.state import Epoch
 from made.training.weights import checked_weights
@@ -61,11 +65,13 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         batch_size: rows in an update; ``"auto"``: a fortieth of the rows, from 32 to 500.
         calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
             many other columns are known (:mod:`made.network.calibration`); for any-order models.
-        max_epochs: most passes over the rows; 0 gives an untrained model, which answers every query. ``"auto"``: 220
-            for up to 8,000 rows, then fewer, though with more updates: 37 for 300,000.
+        max_epochs: most passes over the rows, or over 4,194,304 of a longer table; 0 gives an untrained model, which
+            answers every query. ``"auto"``: 220 for up to 8,000 rows, then fewer, though with more updates: 37 for
+            300,000. Ten times as many rows have 3.2 times as many updates, if they are many.
         max_seconds: most seconds of training, checked after each epoch; the schedule ends with them.
         patience: epochs without progress on validation rows before early stopping.
-        validation_fraction: share of rows for validation, if ``fit`` gets no ``X_valid``; 0 for none.
+        validation_fraction: share of rows for validation, up to 65,536 of them, if ``fit`` gets no ``X_valid``; 0 for
+            none.
         validation_masks: most masks to average after each epoch.
         evaluation_masks: masks that a query averages if masks are unlimited; samples are drawn from the same masks.
         columns: kinds of the columns: ``"auto"``, or for each column, or for some by name, ``"binary"``,
@@ -86,6 +92,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         target_: name of the column that ``y`` has become; ``None`` without one.
         classes_: values of the target, if it has a list of them.
         n_epochs_, best_epoch_, valid_nll_: length and result of training; the last is of the ensemble.
+        observed_: after ``fit``, of each column the share of missing values, and the range of numbers.
 
     Example:
         >>> from made import MADE
@@ -170,12 +177,13 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         """Learn the distribution of the rows.
 
         Arguments:
-            X: the rows: an array, a sparse matrix, or a data frame.
+            X: the rows: an array, a sparse matrix, or a data frame; or files, which are read piece by piece and may
+                be larger than memory: a path, a folder, a glob such as ``"data/*.parquet"``, or a list of these.
             y: one more column, the target: what :meth:`predict` and :meth:`predict_proba` predict. Rows to query about
                 may have it or not.
             sample_weight: how often each row counts: a weight of 2 is the row twice. Weights that are not all whole
                 numbers are relative: they are scaled to a mean of 1. Rows of ``X_valid`` count once.
-            X_valid: validation rows. Default: a random ``validation_fraction`` of X.
+            X_valid: validation rows, like X. Default: a random ``validation_fraction`` of X.
             resume_from: a folder for checkpoints, and for the model at the end. A run that it holds is resumed exactly,
                 with the same rows and parameters; ``max_epochs`` and ``max_seconds`` may be greater than before, unless
                 early stopping ended it. A finished model is loaded.
@@ -187,27 +195,34 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         """
         self.check_parameters()
         without = dropped(self.columns)
-        table = Table.of(X, without)
+        table = _table(X, without)
+        if isinstance(table, TableStream) and (y is not None or sample_weight is not None):
+            raise ParameterError(
+                "'y' and 'sample_weight' are for tables in memory: read the files first, or leave them out.",
+                argument="y" if y is not None else "sample_weight",
+            )
         if y is not None:
             table = Table.of(with_target(X, y), without)
-        left_out: list[str | int] = [*table.dropped, *table.dropped.values()]
-        valid_table = None if X_valid is None else Table.of(X_valid, left_out, len(table.columns))
-        _check_feature_names(self, table.native(X) if y is None else X, reset=True)
-        self.n_features_in_ = len(table.columns) - (y is not None)
+        head = table.head
+        left_out: list[str | int] = [*head.dropped, *head.dropped.values()]
+        valid_table = None if X_valid is None else _table(X_valid, left_out, len(head.columns))
+        _check_feature_names(self, head.native(X if isinstance(table, Table) else None) if y is None else X, reset=True)
+        self.n_features_in_ = len(head.columns) - (y is not None)
         seed = self.random_state
         if not (seed is None or isinstance(seed, numbers.Integral)):
             seed = check_random_state(seed).randint(2**31 - 1)
         seed = None if seed is None else int(seed)
-        target = None if y is None else table.all_names()[-1]
+        target = None if y is None else head.all_names()[-1]
         folder, parameters = None if resume_from is None else Path(resume_from), self.get_params(deep=False)
-        weights = checked_weights(sample_weight, table.rows)
-        if weights is not None:
+        weights = None
+        if isinstance(table, Table) and (weights := checked_weights(sample_weight, table.rows)) is not None:
             table, weights = table.repeated(weights > 0), weights[weights > 0]
         options: Any = {"seed": seed, "target": target, "folder": folder, "overwrite": overwrite, "weights": weights}
         with workers.together():
-            run = prepare(table, valid_table, parameters, **options, workers=workers)
+            run = prepare(table, valid_table, parameters, **options, workers=workers, verbose=bool(self.verbose))
         same = {name: each for name, each in run.config.parameters.items() if name not in ("device", "verbose")}
         workers.check_same({"digest of the rows": run.config.data.sha256, **same})
+        self.observed_ = run.dataset.described
         try:
             run.go(verbose=bool(self.verbose), tensorboard=self.tensorboard, after_epoch=after_epoch)
         finally:
@@ -280,3 +295,12 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         self.n_epochs_ = len(model.history)
         self.best_epoch_, self.valid_nll_ = (model.config.scores.get(name) for name in ("best_epoch", "valid_nll"))
         return self
+
+
+def _table(X: Any, without: Collection[str | int], kept: int | None = None) -> AnyTable:
+    """Rows as a table, or as a stream of tables if they are in files."""
+    if are_paths(X):
+        X = Files.of(X)
+        if X.ignored:
+            warnings.warn(f"files that are no tables are left out: {', '.join(X.ignored[:5])}.", stacklevel=3)
+    return TableStream(X, without, kept) if isinstance(X, Files) else Table.of(X, without, kept)

@@ -24,6 +24,7 @@ from made.parameters import LATER
 from made.queries.ensemble import Ensemble
 from made.tables.field import Field
 from made.tables.schema import Schema
+from made.training.order import epoch_rows
 from made.training.trainer import Trainer
 
 __all__ = ["Config", "Data", "data_digest", "new_config", "number_of_epochs", "number_of_masks", "number_of_segments"]
@@ -224,11 +225,13 @@ def number_of_segments(family: Connectivities, segments: int | str) -> int:
 def number_of_epochs(rows: int) -> int:
     """The default of ``max_epochs``: a larger table has fewer passes over its rows, but more updates.
 
+    Their number grows with the square root of that of the rows.
+
     Example:
         >>> [number_of_epochs(rows) for rows in (300, 7_000, 30_000, 300_000, 10_000_000)]
-        [220, 220, 115, 37, 10]
+        [220, 220, 115, 37, 15]
     """
-    return max(10, min(220, round(20_000 / math.sqrt(rows))))
+    return min(220, round(20_000 * math.sqrt(rows) / epoch_rows(rows)))
 
 
 def learning_rate(rows: int, updates: int) -> float:

@@ -23,7 +23,7 @@ ROWS = 500
 GIB = 2**30
 
 
-def training_bytes(config: Config) -> int:
+def training_bytes(config: Config, *, rows_in_memory: bool = True) -> int:
     """The peak memory of training, to within a few percent: weights with all that belongs to them, rows, and a pass.
 
     To the weights belong gradients, the state of the optimizer, the moving average, and the best epochs; a checkpoint
@@ -38,7 +38,7 @@ def training_bytes(config: Config) -> int:
     batch = parameters["batch_size"] if isinstance(parameters["batch_size"], int) else ROWS
     batch = min(max(batch, ROWS), config.data.rows)
     units: int = columns.inputs + sum(parameters["hidden_sizes"]) + columns.outputs
-    rows = (config.data.rows + config.data.valid_rows) * len(columns) * (8 + size)
+    rows = (config.data.rows + config.data.valid_rows) * len(columns) * (8 + size) if rows_in_memory else 0
     # With one mask, what is zero is not stored: half of each matrix.
     weights = weights * 6 // 10 if parameters["masks"] == 1 else weights
     return int(size * (weights * (2 * kept + 2) + 6 * batch * units) + rows)
@@ -60,9 +60,9 @@ def free_bytes() -> int:
     return max(min(found), 0) if found else 8 * GIB
 
 
-def check_memory(config: Config) -> None:
+def check_memory(config: Config, *, rows_in_memory: bool = True) -> None:
     """Refuse to train a network that would not fit into memory; the error says what takes it and what to change."""
-    needed, free = training_bytes(config), free_bytes()
+    needed, free = training_bytes(config, rows_in_memory=rows_in_memory), free_bytes()
     if needed <= free:
         return
     shapes, columns = config.shapes(), config.schema.columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from made.columns.base import Column
 from made.errors import DataError, ModelError, ParameterError, QuestionError
-from made.hints import argument, hint
-from made.model.config import Config, Data, data_digest, learning_rate, new_config, number_of_epochs, number_of_segments
-from made.model.folder import is_begun
+from made.hints import argument
+from made.model.config import Config, Data, learning_rate, new_config, number_of_epochs, number_of_segments
+from made.model.dataset import Dataset
+from made.model.encode import AnyTable
+from made.model.folder import is_begun, real_path
 from made.model.memory_budget import check_memory
 from made.model.model import Model
 from made.model.run import Run, check_same, longer
@@ -26,6 +29,7 @@ from made.queries.evidence import Evidence
 from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.config import TrainingConfig
+from made.training.order import epoch_rows, some_rows
 from made.training.trainer import Trainer
 from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
@@ -33,12 +37,11 @@ from made.training.workers import ALONE, Workers
 __all__ = ["check_parameters", "prepare", "training_config"]
 
 WHOLE_ROWS = 0.5  # the share of updates
-SPLIT = 4  # the stream of random numbers that draws the validation rows
 
 
 def prepare(
-    table: Table,
-    valid_table: Table | None,
+    table: AnyTable,
+    valid_table: AnyTable | None,
     parameters: Mapping[str, Any],
     *,
     seed: int | None = None,
@@ -47,11 +50,12 @@ def prepare(
     overwrite: bool = False,
     weights: NDArray[np.float64] | None = None,
     workers: Workers = ALONE,
+    verbose: bool = False,
 ) -> Run:
     """A run of training that is ready to go.
 
     Arguments:
-        table: the training rows.
+        table: the training rows, in memory or in files.
         valid_table: the validation rows. Default: a random ``validation_fraction`` of the training rows.
         parameters: the parameters of :class:`made.MADE`.
         seed: the seed. Default: that of the run in the folder, otherwise a random one.
@@ -60,48 +64,61 @@ def prepare(
         overwrite: start anew, even if the folder holds a run or a model.
         weights: how often each training row counts; none is 0.
         workers: the processes that train together; the first one writes to its folder, all others only read theirs.
+        verbose: show the progress of reading files.
     """
-    counted = table if weights is None else table.repeated(RowWeights(weights).counts)
-    together = counted if valid_table is None else counted.with_rows_of(valid_table)
-    options = {name: parameters[name] for name in ("missing", "unseen", "extrapolate")}
-    schema = Schema.infer(together, parameters["columns"], **options)
-    codes = schema.encode(table, training=True)
-    valid = None if valid_table is None else schema.encode(valid_table, training=True)
     resumed = folder is not None and not overwrite and is_begun(folder)
     before = Model.load(folder, to_train=True) if folder is not None and resumed else None
     if before is not None and before.config.view is not None:
         raise QuestionError(f"{folder} holds a view of a model, which cannot be trained: choose another folder.")
     if seed is None:
         seed = int(np.random.randint(2**31 - 1)) if before is None else before.config.seed  # noqa: NPY002
-    held_out = 0 if valid is not None else _held_out(len(codes), parameters)
-    order = _order(len(codes), seed)
-    train, apart = np.sort(order[held_out:]), np.sort(order[:held_out])
-    if held_out:
-        valid = codes[apart]
-    known = [codes[train], valid] if weights is None else [codes[train], valid, weights[train, None]]
-    digest, codes = data_digest(*known), codes[train]
-    if weights is not None and valid is not None and held_out:
-        valid = valid[RowWeights(weights[apart]).order(0, seed)]
-    often = None if weights is None else RowWeights(weights[train])
-    rows = len(codes) if often is None else often.rows
-    data = Data(rows=rows, valid_rows=0 if valid is None else len(valid), sha256=digest)
+    place = None if folder is None or workers.rank else real_path(folder)
+    dataset = Dataset(table, valid_table, parameters, seed, weights, place, verbose)
+    try:
+        return _run(dataset, target, folder, before, workers)
+    except BaseException:
+        dataset.close()
+        raise
+
+
+def _run(dataset: Dataset, target: str | None, folder: Path | None, before: Model | None, workers: Workers) -> Run:
+    parameters, seed = dataset.parameters, dataset.seed
+    often = None if dataset.weights is None else RowWeights(dataset.weights)
+    order = None if dataset.valid_weights is None else RowWeights(dataset.valid_weights).order(0, seed)
+    rows = len(dataset.encoded.train) if often is None else often.rows
+    valid = _in_order(dataset.encoded.valid, order)
+    data = Data(rows=rows, valid_rows=0 if valid is None else len(valid), sha256=dataset.encoded.sha256)
+    schema = dataset.schema
     if before is not None and before.config.data == data:
         schema = before.schema  # a later version may infer more from the same values
+        if schema != dataset.schema:
+            dataset.encode(schema)
+            valid = _in_order(dataset.encoded.valid, order)
     elif parameters["standardized"]:
-        schema = schema.standardized(codes if often is None else codes[often.order(0, seed)])
+        train = dataset.encoded.train if often is None else _in_order(dataset.encoded.train, often.order(0, seed))
+        schema = schema.standardized(partial(_codes, train))
     try:
         stored = _stored(parameters, seed, schema, rows)
-        config = new_config(stored, seed, schema, _container(table), data, target)
+        config = new_config(stored, seed, schema, _container(dataset.template), data, target)
     except ValueError as error:
         raise ParameterError(str(error)) from None
-    template = table.template()
     if folder is not None and before is not None:
         check_same(before.config, config, folder, finished=before.finished)
         if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
-            return Run(None, config, template, folder, replace(before, template=template))
-    check_memory(config)
-    trainer = _trainer(config, codes, valid, parameters, before, folder, often, workers)
-    return Run(trainer, config, template, folder, before)
+            return Run(None, config, dataset, folder, replace(before, template=dataset.template))
+    check_memory(config, rows_in_memory=not dataset.on_disk)
+    trainer = _trainer(config, dataset.encoded.train, valid, before, folder, often, workers)
+    return Run(trainer, config, dataset, folder, before)
+
+
+def _in_order(rows: Evidence | None, order: NDArray[np.intp] | None) -> Any:
+    return rows if rows is None or order is None else rows[torch.from_numpy(order)]
+
+
+def _codes(rows: Evidence, d: int) -> NDArray[np.float64]:
+    """The codes of a column that has a list of values."""
+    codes = rows.values[:, d].double()
+    return (codes if rows.observed is None else codes.masked_fill(~rows.observed[:, d], torch.nan)).numpy()
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -132,20 +149,20 @@ def training_config(config: Config) -> TrainingConfig:
 
 def _trainer(
     config: Config,
-    codes: NDArray[np.float64],
-    valid: NDArray[np.float64] | None,
-    parameters: Mapping[str, Any],
+    rows: Evidence,
+    valid: Evidence | None,
     before: Model | None,
     folder: Path | None,
     weights: RowWeights | None,
     workers: Workers,
 ) -> Trainer:
     state = None if before is None else before.state
-    network = config.network().to(parameters["device"])
+    network = config.network().to(config.parameters["device"])
     try:
-        rows = Evidence.of(network, codes)
-        if parameters["bias"] == "independent" and state is None:
+        rows, valid = rows.to(network.c.device), None if valid is None else valid.to(network.c.device)
+        if config.parameters["bias"] == "independent" and state is None:
             counted = rows if weights is None else rows[torch.from_numpy(weights.order(0, config.seed))]
+            counted = counted[some_rows(len(counted))]
             network.start_independent(counted.values, counted.observed)
         return Trainer(network, rows, valid, training_config(config), state, weights, workers)
     except DataError:
@@ -154,24 +171,6 @@ def _trainer(
         if state is None:
             raise ParameterError(str(error), argument=getattr(error, "argument", None)) from None
         raise ModelError(f"{folder}: training cannot be resumed from its checkpoint: {error}") from None
-
-
-def _held_out(rows: int, parameters: Mapping[str, Any]) -> int:
-    """The number of rows for validation, at least one unless there should be none."""
-    fraction: float = parameters["validation_fraction"]
-    if fraction == 0 or (parameters["max_epochs"] == 0 and rows < 2):
-        return 0
-    if rows < 2:
-        raise DataError(
-            f"n_samples={rows}, but at least 2 rows are needed, one of them for validation; or use "
-            f"{hint(validation_fraction=0)}."
-        )
-    return min(max(1, round(fraction * rows)), rows - 1)
-
-
-def _order(rows: int, seed: int) -> NDArray[np.intp]:
-    """The rows in a random order, of which the first are for validation."""
-    return np.argsort(np.random.Philox(key=seed, counter=[0, 0, 0, SPLIT]).random_raw(rows), kind="stable")
 
 
 def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int) -> dict[str, Any]:
@@ -194,7 +193,7 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
     if parameters["batch_size"] == "auto":
         stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
     if parameters["learning_rate"] == "auto":
-        updates = stored["max_epochs"] * math.ceil(rows / stored["batch_size"])
+        updates = stored["max_epochs"] * math.ceil(epoch_rows(rows) / stored["batch_size"])
         stored["learning_rate"] = learning_rate(rows, updates) if parameters["optimizer"] == "adamw" else None
     any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
     if parameters["whole_rows"] == "auto":

@@ -14,9 +14,9 @@ from made.errors import DataError, Diverged, Interrupted, QuestionError
 from made.io.lock import hold
 from made.model.checkpoint import checkpoint, checkpoint_name
 from made.model.config import Config
+from made.model.dataset import Dataset
 from made.model.folder import check_replaceable, commit, real_path
 from made.model.model import Model
-from made.tables.table import Table
 from made.training.config import OPEN_ENDED
 from made.training.missingness import learn_missingness
 from made.training.progress import TensorBoard, bar
@@ -36,7 +36,7 @@ class Run:
     Arguments:
         trainer: the trainer; ``None`` if nothing is left to do for ``before``.
         config: the config of the model.
-        template: an empty table of the kind that the model returns.
+        dataset: the rows, whose files are closed at the end.
         folder: where checkpoints and, at the end, the model are kept; ``None``: nowhere.
         before: the model in the folder, whose training is resumed.
 
@@ -48,11 +48,11 @@ class Run:
         self,
         trainer: Trainer | None,
         config: Config,
-        template: Table,
+        dataset: Dataset,
         folder: Path | None = None,
         before: Model | None = None,
     ) -> None:
-        self.trainer, self.config, self.template, self.before = trainer, config, template, before
+        self.trainer, self.config, self.dataset, self.before = trainer, config, dataset, before
         self.folder = None if folder is None else real_path(folder)
         self.model = before if trainer is None else None
 
@@ -68,13 +68,14 @@ class Run:
         ``after_epoch`` is called after each epoch; an exception that it raises ends training.
         """
         trainer, folder = self.trainer, self.folder
-        if trainer is None:
-            return
-        if trainer.workers.rank:
-            trainer.run(report=after_epoch or (lambda epoch: None))
-            trainer.choose()
-            return
         with ExitStack() as stack:
+            stack.push(self._close)
+            if trainer is None:
+                return
+            if trainer.workers.rank:
+                trainer.run(report=after_epoch or (lambda epoch: None))
+                trainer.choose()
+                return
             if folder is not None:
                 check_replaceable(folder, ())
                 stack.enter_context(hold(folder, wait=WAIT))
@@ -110,12 +111,16 @@ class Run:
                 trainer.network.eval()
             self._end(trainer, nll, finished=True, state=state)
 
+    def _close(self, kind: type[BaseException] | None, *error: object) -> None:
+        """An interrupted run needs the codes of its rows when it is resumed."""
+        self.dataset.close(keep=kind is not None and issubclass(kind, KeyboardInterrupt))
+
     def _end(self, trainer: Trainer, nll: float | None, *, finished: bool, state: Any = None) -> None:
         """Make the model, and write it to the folder."""
         config, history = self.config.with_scores(trainer, nll), trainer.state.history
         ensemble = config.ensemble(trainer.network)
         missingness = learn_missingness(ensemble, trainer.counted(), config.seed) if finished else None
-        self.model = Model(config, ensemble, history, finished, state, self.template, missingness)
+        self.model = Model(config, ensemble, history, finished, state, self.dataset.template, missingness)
         if self.folder is not None:
             kept = [] if state is None else [checkpoint_name(trainer.state)]
             commit(self.folder, self.model.files(), finished=finished, keep=kept)

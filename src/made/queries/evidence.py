@@ -100,6 +100,18 @@ class Evidence:
         columns = network.columns
         return replace(self, inputs=columns.encode(self.values), targets=columns.targets(self.values))
 
+    def to(self, device: torch.device) -> Evidence:
+        """On a device; for rows that are not prepared."""
+        return (
+            self
+            if self.values.device == device
+            else replace(
+                self,
+                values=self.values.to(device),
+                observed=None if self.observed is None else self.observed.to(device),
+            )
+        )
+
     def asking(self, observed: Tensor | None, given: Tensor | None) -> Evidence:
         """The same rows with other flags."""
         return replace(self, observed=observed, given=given)

@@ -1,11 +1,10 @@
-"""Infer the kind of a column from its values."""
+"""Infer the kind of a column from its values, or from a summary of very many."""
 
 from __future__ import annotations
 
 import math
 import re
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -23,10 +22,10 @@ from made.columns.transform import choose_curve
 from made.columns.unseen import Unseen
 from made.errors import DataError, ModelError, ParameterError
 from made.hints import hint
-from made.tables.dates import STEPS, seconds_in
 from made.tables.field import OTHER, Field
 from made.tables.plain import Dtype, Values, fitting, is_missing, number_in, plain, typed
-from made.tables.table import TEMPORAL, Table
+from made.tables.summary import ColumnSummary, multiple
+from made.tables.table import TEMPORAL
 
 __all__ = ["CHOICES", "infer"]
 
@@ -40,8 +39,7 @@ FEW = 20
 MOST_POINTS, LEAST_REST = 128, 5
 # Rows that make a value frequent. Few numbers of which half are not have no list of values, but a tail.
 FREQUENT = 5
-# Spacings of numbers, and the number of rows from which one above 1 is no accident.
-GRIDS = (100.0, 50.0, 25.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0001)
+# The number of rows from which a spacing above 1 is no accident.
 ROWS_OF_GRID = 100
 # Quantiles between which numbers are encoded piecewise linearly, and the rows between two of them.
 MOST_PIECES, ROWS_OF_PIECE = 16, 200
@@ -56,49 +54,48 @@ KEY = re.compile(
 
 
 def infer(
-    table: Table,
-    d: int,
+    column: ColumnSummary,
     name: str,
     kind: Any,
     missing: bool = False,
     unseen: Literal["error", "other"] = "error",
     extrapolate: bool = False,
+    *,
+    label: str,
 ) -> Field:
-    """The field of column ``d``, of a given kind or ``"auto"``; see :meth:`made.tables.schema.Schema.infer`."""
-    values, dtype, label = table.columns[d], table.dtypes[d], table.label(d)
+    """The field of a column, of a given kind or ``"auto"``; see :meth:`made.tables.schema.Schema.infer`."""
     listed = not isinstance(kind, str) and isinstance(kind, (Sequence, np.ndarray))
     own = None if listed or (isinstance(kind, str) and kind in BUILT_IN) else _plugin(kind, label)
-    absent = is_missing(values)
-    seen, missing = values[~absent], missing and bool(absent.any())
-    if not len(seen):
+    dtype, declared, missing = column.dtype, column.declared, missing and column.missing > 0
+    if not column.count:
         raise DataError(
             f"{label} has no observed value, so nothing can be learned about it: leave it out, "
             f"{hint(columns={name: 'drop'})}."
         )
     if own is not None:
-        return _of_plugin(name, own, seen, dtype, label, missing)
-    declared, reserved = table.declared[d], 0.0
+        return _of_plugin(name, own, column, label, missing)
+    reserved = 0.0
     if unseen == "other":
         # The probability of unseen text: a tenth of what the rule of succession gives. Most columns have no further
         # values, and where some are seen only once, the share of others is learned from these.
-        reserved = 0.1 / (table.rows + 2)
+        reserved = 0.1 / (column.count + column.missing + 2)
     if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
         return _listed(name, kind if listed else declared, dtype, label, missing, reserved)
-    if dtype == "text" and not declared and kind != "categorical" and (dates := seconds_in(seen.tolist())) is not None:
-        seen, dtype = dates
+    if dtype == "text" and not declared and kind != "categorical" and (dates := column.as_dates()) is not None:
+        column, dtype = dates, dates.dtype
     if kind == "auto" and not declared:
-        (_refuse_names if dtype == "text" else _refuse_keys)(seen, name, label)
-    distinct = _distinct(seen, dtype, kind)
+        (_refuse_names if dtype == "text" else _refuse_keys)(column, name, label)
+    distinct = _distinct(column, kind)
     if kind == "auto" and (dtype in ("text", "bool") or declared):
         kind = "binary" if len(distinct) == 2 else "categorical"
     elif kind == "auto":
-        kind = _kind_of_numbers(distinct, seen)
+        kind = _kind_of_numbers(distinct, column)
     if kind in ("ordinal", "numeric", "real"):
-        dtype = _dtype_of_numbers(seen, dtype, kind, label)
+        dtype = _dtype_of_numbers(column, kind, label)
     if kind in ("numeric", "real"):
         other = FAR_SHARE if unseen == "other" else 0.0
-        column = _numeric(seen, dtype, missing, plainly=kind == "real", extrapolate=extrapolate)
-        return Field(name, column, dtype=dtype, missing=missing, other=other)
+        numeric = _numeric(column, missing, plainly=kind == "real", extrapolate=extrapolate)
+        return Field(name, numeric, dtype=dtype, missing=missing, other=other)
     if kind == "ordinal" and not missing and len(distinct) <= MOST_CATEGORIES:
         return _ordinal(name, distinct, dtype, unseen)
     if kind == "binary" and len(distinct) != 2:
@@ -108,7 +105,7 @@ def infer(
         )
     if kind == "binary" and dtype not in ("text", "bool") and not missing:
         return _ordinal(name, distinct, dtype, unseen, binary=True)
-    return _categorical(name, seen, distinct, dtype, label, missing, reserved)
+    return _categorical(name, column, distinct, label, missing, reserved)
 
 
 def _plugin(kind: Any, label: str) -> Column:
@@ -125,32 +122,33 @@ def _plugin(kind: Any, label: str) -> Column:
     raise ParameterError(f"{label}: the kind {kind!r} is {wrong}", argument="columns")
 
 
-def _of_plugin(name: str, kind: Column, seen: Values, dtype: Dtype, label: str, missing: bool) -> Field:
+def _of_plugin(name: str, kind: Column, column: ColumnSummary, label: str, missing: bool) -> Field:
     if missing:
         raise ParameterError(
             f"{label}: the kind {kind.kind!r} has no category for missing values: choose 'unobserved'.",
             argument="missing",
         )
     if not kind.listed:
-        dtype = _dtype_of_numbers(seen, dtype, kind.kind, label)
-        return Field(name, kind.fitted(seen.astype(np.float64)), dtype=dtype)
-    values = typed(_distinct(seen, dtype, "categorical"), dtype)
+        dtype = _dtype_of_numbers(column, kind.kind, label)
+        return Field(name, kind.fitted(column.seen.astype(np.float64)), dtype=dtype)
+    values = typed(_distinct(column, "categorical"), column.dtype)
     if len(values) != kind.codes:
         raise DataError(f"{label} has {len(values)} distinct values, but its kind {kind!r} has {kind.codes}.")
-    return Field(name, kind, values, dtype=dtype)
+    return Field(name, kind, values, dtype=column.dtype)
 
 
-def _dtype_of_numbers(seen: Values, dtype: Dtype, kind: str, label: str) -> Dtype:
-    if dtype == "text":
-        raise DataError(f"{label} has text such as {seen[0]!r} and cannot be {kind}: convert it to numbers.")
-    return "int" if dtype == "bool" else dtype
+def _dtype_of_numbers(column: ColumnSummary, kind: str, label: str) -> Dtype:
+    if column.dtype == "text":
+        raise DataError(f"{label} has text such as {column.seen[0]!r} and cannot be {kind}: convert it to numbers.")
+    return "int" if column.dtype == "bool" else column.dtype
 
 
-def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
+def _distinct(column: ColumnSummary, kind: str) -> Values:
     """The distinct values, in order; both truth values, if there are any."""
+    dtype = column.dtype
     if dtype == "text":
-        return np.array(sorted(set(seen.tolist())), dtype=object)
-    distinct: Values = np.unique(seen)
+        return np.array(sorted(column.frequencies()), dtype=object)
+    distinct = column.counted()[0]
     flags = dtype in ("int", "float") and kind in ("auto", "binary") and np.isin(distinct, (0, 1)).all()
     return np.array([0.0, 1.0]) if flags or dtype == "bool" else distinct
 
@@ -158,7 +156,7 @@ def _distinct(seen: Values, dtype: Dtype, kind: str) -> Values:
 def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, *, binary: bool = False) -> Field:
     """A few distinct numbers: each has its own probability, and any other number a very small one."""
     other = 0.0 if unseen == "error" else UNSEEN_FLAG if len(distinct) == 2 else UNSEEN_NUMBER
-    step = _step(distinct, (), dtype in TEMPORAL) if other else 0.0
+    step = _step(ColumnSummary.of(distinct, dtype), ()) if other else 0.0
     numbers = tuple(map(float, distinct.tolist()))
     flag = Binary(signed=True, unseen=Unseen(numbers, step, other) if other else None)
     column = flag if binary else Ordinal(numbers, step, other)
@@ -166,11 +164,12 @@ def _ordinal(name: str, distinct: Values, dtype: Dtype, unseen: str, *, binary: 
 
 
 def _categorical(
-    name: str, seen: Values, distinct: Values, dtype: Dtype, label: str, missing: bool, reserved: float
+    name: str, column: ColumnSummary, distinct: Values, label: str, missing: bool, reserved: float
 ) -> Field:
+    dtype = column.dtype
     reserved = 0.0 if dtype == "bool" else reserved
     if reserved and dtype == "text":
-        distinct = _frequent(seen, distinct)
+        distinct = _frequent(column, distinct)
     if len(distinct) > MOST_CATEGORIES:
         if dtype != "text":
             remedy = f"choose 'numeric', {hint(columns={name: 'numeric'})}"
@@ -192,9 +191,9 @@ def _field_of_list(name: str, values: tuple[Any, ...], dtype: Dtype, missing: bo
     return Field(name, column, values, dtype=dtype, missing=missing, other=reserved)
 
 
-def _frequent(seen: Values, distinct: Values) -> Values:
+def _frequent(column: ColumnSummary, distinct: Values) -> Values:
     """The values that are seen more than once, up to the limit; all of them, if there are none."""
-    counts = Counter(seen.tolist())
+    counts = column.frequencies()
     del counts[OTHER]
     kept = {value for value, count in counts.most_common(MOST_CATEGORIES - 2) if count > 1}
     return distinct[[value in (kept or counts) for value in distinct.tolist()]]
@@ -215,17 +214,18 @@ def _listed(name: str, values: Any, dtype: Dtype, label: str, missing: bool, res
     return _field_of_list(name, typed(given, family), family, missing, reserved)
 
 
-def _kind_of_numbers(distinct: Values, seen: Values) -> str:
-    counts = np.unique(seen, return_counts=True)[1]
-    whole, count, rows = bool((distinct == np.floor(distinct)).all()), len(distinct), len(seen)
+def _kind_of_numbers(distinct: Values, column: ColumnSummary) -> str:
+    counts = column.counted()[1]
+    whole, count, rows = column.numbers.all_whole, len(distinct), column.count
     if count == 2:
         return "binary" if whole or rows >= 20 else "numeric"
     few = (whole and count <= 20 and rows >= 10 * count) or (count <= 10 and rows >= 20 * count)
     return "ordinal" if count == 1 or (few and 2 * (counts >= FREQUENT).sum() >= count) else "numeric"
 
 
-def _refuse_names(seen: Values, name: str, label: str) -> None:
+def _refuse_names(column: ColumnSummary, name: str, label: str) -> None:
     """Refuse text that hardly ever repeats, from which nothing can be learned."""
+    seen = column.seen
     distinct = np.array(list(set(seen.tolist())), dtype=object)
     if len(distinct) <= FEW or len(distinct) <= 0.9 * len(seen):
         return
@@ -241,14 +241,15 @@ def _all_numbers(texts: Values) -> bool:
     return all(number_in(text) is not None for text in texts.tolist())
 
 
-def _refuse_keys(seen: Values, name: str, label: str) -> None:
+def _refuse_keys(column: ColumnSummary, name: str, label: str) -> None:
     """Refuse distinct integers that count the rows, or whose column is named like a key."""
-    if len(seen) <= FEW or not (seen == np.floor(seen)).all() or len(np.unique(seen)) < len(seen):
+    seen, rows, numbers = column.seen, column.count, column.numbers
+    if rows <= FEW or not numbers.all_whole or len(np.unique(seen)) < len(seen):
         return
-    low, high = float(seen.min()), float(seen.max())
-    if KEY.search(name) or (low in (0, 1) and high - low == len(seen) - 1):
-        counted = f"the numbers from {low:g} to {high:g}, each once" if high - low == len(seen) - 1 else "all different"
-        raise _identifier(f"{label}: its {len(seen)} values are {counted}", name, "numeric")
+    low, high = numbers.low, numbers.high
+    if KEY.search(name) or (low in (0, 1) and high - low == rows - 1):
+        counted = f"the numbers from {low:g} to {high:g}, each once" if high - low == rows - 1 else "all different"
+        raise _identifier(f"{label}: its {rows} values are {counted}", name, "numeric")
 
 
 def _identifier(found: str, name: str, other: str) -> DataError:
@@ -258,16 +259,17 @@ def _identifier(found: str, name: str, other: str) -> DataError:
     )
 
 
-def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool, extrapolate: bool) -> Column:
+def _numeric(summary: ColumnSummary, missing: bool, *, plainly: bool, extrapolate: bool) -> Column:
     """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardisation."""
-    temporal, step = dtype in TEMPORAL, 0.0
+    temporal, step = summary.dtype in TEMPORAL, 0.0
+    seen, least, most = summary.seen, summary.numbers.low, summary.numbers.high
     points: tuple[float, ...] = ()
     if not plainly:
         points = _points(seen, *OF_STEPS)
-        step = _step(seen, points, temporal)
+        step = _step(summary, points)
         points = points if step else _points(seen, *OF_REALS)
     rest = seen[~np.isin(seen, points)]
-    low = 0.0 if not plainly and not temporal and seen.min() >= 0 else -math.inf
+    low = 0.0 if not plainly and not temporal and least >= 0 else -math.inf
     curve = center = 0.0
     if not plainly and not temporal:
         center = 0.0 if low == 0 else _on_grid(float(np.median(rest)), step)
@@ -275,7 +277,7 @@ def _numeric(seen: Values, dtype: Dtype, missing: bool, *, plainly: bool, extrap
     location, scale = _location_and_scale(np.arcsinh((rest - center) / curve) if curve else rest)
     location = location if curve else _on_grid(location, step)
     column = Numeric(location, scale, step, curve=curve, center=center if curve else 0.0, low=low)
-    extent = (-math.inf, math.inf) if extrapolate else (float(seen.min()), float(seen.max()))
+    extent = (-math.inf, math.inf) if extrapolate else (least, most)
     column = replace(column, knots=_knots(rest, column), extent=extent)
     points += (math.inf,) * missing
     return PointMasses(column, points) if points else column
@@ -291,30 +293,24 @@ def _knots(rest: Values, column: Numeric) -> tuple[float, ...]:
 
 
 def _on_grid(value: float, step: float) -> float:
-    return float(_multiple(np.rint(value / step), step)) if step else value
+    return float(multiple(np.rint(value / step), step)) if step else value
 
 
-def _multiple(count: Any, step: float) -> Any:
-    """A multiple of a step; of a decimal fraction, the nearest double."""
-    return count * step if step >= 1 else count / round(1 / step)
-
-
-def _step(seen: Values, points: Sequence[float], temporal: bool) -> float:
+def _step(column: ColumnSummary, points: Sequence[float]) -> float:
     """The step of numbers or times, if they have one and do not range over too many steps; else 0."""
-    rest = seen[~np.isin(seen, points)]
+    numbers, temporal = column.numbers, column.dtype in TEMPORAL
+    rest = column.seen[~np.isin(column.seen, points)]
     with np.errstate(over="ignore"):
-        size, extent = float(np.abs(seen).max()), float(rest.max() - rest.min())
-        single = bool((seen == seen.astype(np.float32)).all())
+        size, extent = max(abs(numbers.low), abs(numbers.high)), float(rest.max() - rest.min())
     if temporal:  # ignore dates such as 9999-12-31
         first, third = np.quantile(rest, [0.25, 0.75]).tolist()
         extent = min(extent, 20 * (third - first))
-    for step in STEPS if temporal else GRIDS:
+    for step in numbers.steps:
         if size >= 2.0**53 * min(step, 1.0) or extent > MOST_STEPS * step:
             continue
-        if step > 1 and not temporal and (len(seen) < ROWS_OF_GRID or len(np.unique(rest)) < FEW):
+        if step > 1 and not temporal and (column.count < ROWS_OF_GRID or len(np.unique(rest)) < FEW):
             continue
-        nearest = _multiple(np.rint(seen / step), step)
-        if (seen == (nearest.astype(np.float32) if single else nearest)).all():
+        if numbers.are_multiples(step):
             return step
     return 0.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -20,6 +20,7 @@ from made.tables.infer_schema import infer
 from made.tables.plain import Dtype, Values
 from made.tables.restore import fill_missing, rebuild
 from made.tables.storage import DEFAULTS
+from made.tables.summary import Summary
 from made.tables.table import Table
 
 __all__ = ["Field", "Kinds", "Schema", "dropped"]
@@ -50,7 +51,7 @@ class Schema:
                [1.0, 'a']], dtype=object)
     """
 
-    def __init__(self, fields: Sequence[Field], named: bool = True, dropped: Mapping[str, int] | None = None) -> None:
+    def __init__(self, fields: Iterable[Field], named: bool = True, dropped: Mapping[str, int] | None = None) -> None:
         self.fields = tuple(fields)
         self.named = named
         self.dropped = dict(dropped or {})
@@ -79,10 +80,10 @@ class Schema:
         """The column kinds, with binary inputs coded as -1 and +1 (signed) or as 0 and 1."""
         return Columns([field.column.with_signed_inputs(signed) for field in self.fields], self.names)
 
-    def standardized(self, codes: NDArray[np.float64]) -> Schema:
-        """The same columns, with the inputs of binary ones standardised by these codes."""
+    def standardized(self, codes: Callable[[int], NDArray[np.float64]]) -> Schema:
+        """The same columns, with the inputs of binary ones standardised by the codes of each column."""
         fields = [
-            replace(field, column=field.column.with_standardized_inputs(codes[:, d]))
+            replace(field, column=field.column.with_standardized_inputs(codes(d)))
             for d, field in enumerate(self.fields)
         ]
         return Schema(fields, self.named, self.dropped)
@@ -95,7 +96,7 @@ class Schema:
     @classmethod
     def infer(
         cls,
-        table: Table,
+        table: Table | Summary,
         kinds: Kinds = "auto",
         *,
         missing: str | Mapping[str | int, Any] = "unobserved",
@@ -115,7 +116,9 @@ class Schema:
         Raises:
             ParameterError: if ``kinds`` or ``missing`` is wrong; its ``argument`` is "columns" or "missing".
         """
-        names = table.all_names()
+        summary = Summary.of(table) if isinstance(table, Table) else table
+        head = summary.head
+        names = head.all_names()
         chosen = _by_column("columns", kinds, names, "auto")
         treated = _by_column("missing", missing, names, "unobserved")
         for name, each in zip(names, treated, strict=True):
@@ -124,11 +127,19 @@ class Schema:
                     f"'missing' of {name!r} should be 'unobserved' or 'category', not {each!r}.", argument="missing"
                 )
         fields = [
-            infer(table, d, names[place], chosen[place], treated[place] == "category", unseen, extrapolate)
-            for d, place in enumerate(table.places)
+            infer(
+                summary.columns[d],
+                names[place],
+                chosen[place],
+                treated[place] == "category",
+                unseen,
+                extrapolate,
+                label=head.label(d),
+            )
+            for d, place in enumerate(head.places)
         ]
-        fields = [replace(field, storage=table.storage(d, field.dtype)) for d, field in enumerate(fields)]
-        return cls(fields, named=table.names is not None, dropped=table.dropped)
+        fields = [replace(field, storage=summary.storage(d, field.dtype)) for d, field in enumerate(fields)]
+        return cls(fields, named=head.names is not None, dropped=head.dropped)
 
     def table(self, X: Any) -> Table:
         """Rows for a query as a table; dropped columns may be present or absent."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -51,6 +51,15 @@ class Table:
     def rows(self) -> int:
         """The number of rows."""
         return len(self.columns[0])
+
+    @property
+    def head(self) -> Table:
+        """A table with these columns: this one, as in :class:`made.tables.stream.TableStream`."""
+        return self
+
+    def pieces(self) -> Iterator[Table]:
+        """All rows: this table, in one piece."""
+        yield self
 
     @classmethod
     def of(cls, X: Any, without: Collection[str | int] = (), kept: int | None = None) -> Table:
@@ -154,33 +163,15 @@ class Table:
         wrong = name == "category" and dtype != "text"
         return None if wrong or (name == DEFAULTS[dtype] and ends_of(name) is None) else name
 
+    def same_type(self, column: int, other: Table, place: int) -> bool:
+        """Whether a column has the same type as that in a place of another table."""
+        if self.container == "frame" and other.container == "frame":
+            return bool(kind_of(self.given[:, column]) == kind_of(other.given[:, place]))
+        return self.container == other.container and self.given.dtype == other.given.dtype
+
     def repeated(self, counts: Values) -> Table:
         """Each row as often as it counts, for inferring a schema; the result cannot be rebuilt."""
         return replace(self, columns=[np.repeat(column, counts) for column in self.columns])
-
-    def with_rows_of(self, other: Table) -> Table:
-        """The rows of both tables, for inferring a schema; the result cannot be rebuilt."""
-        places: Sequence[int] = range(len(self.columns))
-        if self.names is not None and other.names is not None:
-            if differing := sorted(set(self.names) ^ set(other.names)):
-                raise DataError(f"The two tables should have the same columns, but only one has {differing[0]!r}.")
-            places = [other.names.index(name) for name in self.names]
-        elif len(self.columns) != len(other.columns):
-            raise DataError(
-                f"The tables differ in their numbers of columns: {len(self.columns)} and {len(other.columns)}."
-            )
-        columns, dtypes = [], []
-        for d, place in enumerate(places):
-            pair = [(self.columns[d], self.dtypes[d]), (other.columns[place], other.dtypes[place])]
-            seen = [each for each in pair if each[1] != "none"] or pair[:1]
-            kinds = {dtype for _, dtype in seen}
-            for family, what in ((("text",), "text"), (TEMPORAL, "dates")):
-                if kinds & set(family) and kinds - set(family):
-                    raise DataError(f"{self.label(d)} is {what} in one of the two tables, and not in the other.")
-            columns.append(np.concatenate([column for column, _ in seen]))
-            widest = next((dtype for dtype in ("datetime", "float") if dtype in kinds), "int")
-            dtypes.append(seen[0][1] if len(kinds) == 1 else cast(Dtype, widest))
-        return replace(self, columns=columns, dtypes=dtypes)
 
     def with_empty_column(self, name: str) -> Table:
         """The table with one more column, the last, of missing values; it is not given back."""
@@ -221,8 +212,8 @@ class Table:
         return [names.get(place, f"x{place}") for place in range(len(self.columns) + len(self.dropped))]
 
     def native(self, X: Any) -> Any:
-        """What was given; a frame without its dropped columns."""
-        return self.given.to_native() if self.container == "frame" and self.dropped else X
+        """What was given, X; a frame without its dropped columns, or if there is no X."""
+        return self.given.to_native() if self.container == "frame" and (self.dropped or X is None) else X
 
     def label(self, column: int) -> str:
         """A column's position and name, for messages."""

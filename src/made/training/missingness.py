@@ -21,6 +21,7 @@ from made.queries.evidence import Evidence
 from made.queries.imputation import fill
 from made.queries.missingness import NUMBERS, Features, Missingness
 from made.training.objective import MISSING, random_bits
+from made.training.order import some_rows
 
 __all__ = ["learn_missingness"]
 
@@ -39,8 +40,13 @@ LEAST_GAP = 1e-6  # between the values of a feature that separates missing from 
 
 
 def learn_missingness(ensemble: Ensemble, rows: Evidence, seed: int) -> Missingness:
-    """The distribution of the missing values of training rows, a function of the ensemble, the rows and the seed."""
-    columns, missing = ensemble.network.columns, ~rows.is_observed.cpu()
+    """The distribution of the missing values of training rows, a function of the ensemble, the rows and the seed.
+
+    Of a table with more than 2**20 rows, so many are looked at, spread over all.
+    """
+    columns, rows = ensemble.network.columns, Evidence(rows.values, rows.observed)
+    rows = rows[some_rows(len(rows))]
+    missing = torch.zeros(rows.values.shape, dtype=torch.bool) if rows.observed is None else ~rows.observed.cpu()
     counts = missing.sum(dim=0)
     decided = [d for d in counts.argsort(stable=True).tolist() if counts[d]]
     width = min(MOST_FEATURES, max(FEWEST_FEATURES, FEATURES_BY_COLUMNS // max(1, len(decided))))

@@ -12,6 +12,8 @@ divided by the number of columns e (nothing is one more of them). It has no samp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,7 +23,9 @@ from torch.nn import functional as F
 from made.network.dense import dense_outputs
 from made.network.dropout import BatchGenerator
 from made.network.masked import Network
+from made.queries.batches import blocks
 from made.queries.evidence import Evidence
+from made.training.order import some_rows
 from made.training.workers import ALONE, Workers
 
 __all__ = ["CountedPairs"]
@@ -36,13 +40,13 @@ class CountedPairs:
 
     Arguments:
         network: an any-order network.
-        rows: the training rows.
-        weights: how often each of them counts, (rows). Default: once.
+        rows: the training rows, of which up to 2**20 are counted, spread over a longer table.
+        weights: how often each of them counts, (rows); then all are counted. Default: once.
     """
 
     def __init__(self, network: Network, rows: Evidence, weights: NDArray[np.float64] | None = None) -> None:
         self.network = network
-        columns, values, observed = network.columns, rows.values, rows.is_observed
+        columns, values = network.columns, rows.values[:0]
         forms = {d: kind.form for d, kind in enumerate(columns) if kind.listed}
         self.listed = [d for d, form in forms.items() if form is not None and form.choices in (1, columns[d].codes)]
         widths = [columns[d].codes for d in self.listed]
@@ -53,11 +57,12 @@ class CountedPairs:
         code = torch.cat([torch.arange(width) for width in widths] or [own]).to(values)
         places = torch.tensor(self.listed, dtype=torch.long, device=values.device)
         counts = values.new_zeros(len(own), len(own), dtype=torch.float64)
-        often = torch.ones(len(values)) if weights is None else torch.from_numpy(weights).float()
-        often = often.to(values.device).unsqueeze(1)
-        for some, seen, times in zip(*(each.split(COUNTED) for each in (values, observed, often)), strict=True):
-            flags = ((some[:, places[own]] == code) & seen[:, places[own]]).to(torch.float32)
-            counts += (flags.t() @ (flags * times)).double()
+        often = None if weights is None else torch.from_numpy(weights).float().to(values.device).unsqueeze(1)
+        for part, some in _in_parts(rows, slice(None) if often is not None else some_rows(len(rows))):
+            flags = (some.values[:, places[own]] == code).to(torch.float32)
+            if some.observed is not None:
+                flags *= some.observed[:, places[own]]
+            counts += (flags.t() @ (flags if often is None else flags * often[part])).double()
         member = own == torch.arange(len(widths), device=values.device).unsqueeze(1)  # (columns, values)
         alone = counts.diagonal()
         share = alone / (member.double().t() @ (member.double() @ alone)).clamp(min=1)  # of each value in its column
@@ -127,3 +132,13 @@ class CountedPairs:
             loss = loss + (weights[self.several] * padded.logsumexp(dim=1)).sum()
             loss = loss - (answers[self.values] * units.index_select(0, self.units)).sum()
         return share.part(loss * (len(self) / number))
+
+
+def _in_parts(rows: Evidence, which: Tensor | slice) -> Iterator[tuple[slice, Evidence]]:
+    """Some rows, a few at a time."""
+    plain = Evidence(rows.values, rows.observed)
+    if isinstance(which, slice):
+        yield from plain.split(COUNTED)
+    else:
+        for part in blocks(len(which), COUNTED):
+            yield part, plain[which[part].to(rows.values.device)]

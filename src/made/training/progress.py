@@ -1,10 +1,10 @@
-"""Progress of training: a bar on the terminal, and curves for TensorBoard."""
+"""Progress of reading and training: bars on the terminal, and curves for TensorBoard."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from made.training.state import Epoch
 from made.training.trainer import Trainer
 
-__all__ = ["TensorBoard", "bar"]
+__all__ = ["TensorBoard", "bar", "reading"]
 
 
 class Silent:
@@ -61,6 +61,21 @@ def bar(trainer: Trainer, shown: bool) -> Iterator[Silent]:
     )
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
         yield Bar(progress, trainer)
+
+
+@contextmanager
+def reading(shown: bool, what: str) -> Iterator[Callable[[int, float], None]]:
+    """A progress bar for a pass over the rows of files: a function to call with the rows so far, and their share."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda rows, share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TextColumn("{task.fields[rows]:,} rows"))
+    with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
+        task = progress.add_task(what, total=1.0, rows=0)
+        yield lambda rows, share: progress.update(task, completed=share, rows=rows)
 
 
 class TensorBoard(AbstractContextManager["TensorBoard"]):

@@ -27,6 +27,7 @@ from made.queries.evidence import Evidence
 from made.training.calibrate import calibrate
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.objective import Objective, Questions
+from made.training.order import epoch_rows, row_order
 from made.training.signals import signals
 from made.training.state import FINALISTS, Epoch, State
 from made.training.threads import update_threads
@@ -73,7 +74,7 @@ class Trainer:
             raise ValueError("dropout with a mask for each row (mask_for='row') is for one worker.")
         self.network, self.config, self.weights, self.workers = network, config, weights, workers
         self.data = Evidence.of(network, rows)
-        self.rows = len(self.data) if weights is None else weights.rows  # of an epoch
+        self.rows = epoch_rows(len(self.data)) if weights is None else weights.rows  # of an epoch
         self.valid = None if valid is None else Evidence.of(network, valid)
         for name, evidence in (("rows", self.data), ("valid", self.valid)):
             if evidence is not None and len(evidence) == 0:
@@ -265,11 +266,11 @@ class Trainer:
     def _order(self, epoch: int) -> Tensor:
         """The order of the rows in an epoch."""
         if getattr(self, "_epoch", None) != epoch:
-            bits = np.random.Philox(key=self.config.seed, counter=[0, 0, epoch, 1]).random_raw(self.rows)
-            order = np.argsort(bits, kind="stable")
-            rows = order if self.weights is None else self.weights.order(epoch, self.config.seed)[order]
-            self._epoch, self._rows = epoch, torch.from_numpy(rows)
-            self._rows = self._rows.to(self.data.values.device)
+            seed = self.config.seed
+            rows = row_order(len(self.data) if self.weights is None else self.rows, epoch, seed)
+            if self.weights is not None:
+                rows = torch.from_numpy(self.weights.order(epoch, seed))[rows]
+            self._epoch, self._rows = epoch, rows.to(self.data.values.device)
         return self._rows
 
     def _questions(self, epoch: int, position: int) -> Questions:
