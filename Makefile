@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := $(foreach layer,ask baselines cli compare io pages paper report serve training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
-.PHONY: demo test first rest lint coverage fuzz bench clean
+.PHONY: demo test first rest lint coverage fuzz bench docs clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -43,6 +43,14 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.startup --json > results/startup.json
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.speed_page
+
+# The site, into build/docs: every block of its tutorials is executed. Warnings are errors.
+docs: .venv/docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --jobs 2 --quiet docs build/docs
+
+.venv/docs: .venv/installed
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
 
 # PIP_CONSTRAINT holds the build's own requirements, too, to the versions in the file.
 .venv/installed: pyproject.toml constraints.txt

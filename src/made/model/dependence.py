@@ -65,7 +65,7 @@ class Association:
 
     @property
     def correlation(self) -> NDArray[np.float64]:
-        r"""The same from 0 to 1: :math:`\sqrt{1 - e^{-2 I}}`, which is |ρ| for normal distributions (Linfoot, 1957)."""
+        r"""The same from 0 to 1: :math:`\sqrt{1 - e^{-2 I}}`; of normal distributions, the absolute correlation."""
         return np.asarray(np.sqrt(-np.expm1(-2 * np.maximum(self.nats, 0))))
 
     def strongest(self, count: int = 10) -> list[tuple[str, str, MutualInformation]]:

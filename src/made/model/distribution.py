@@ -52,7 +52,7 @@ class RowDistribution(Distribution):
         return torch.from_numpy(self.model.view.score(codes)).reshape(value.shape[:-1]).to(value.device)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Rows that are drawn, as codes in double precision. Shape: (*sample_shape, columns)."""
+        """Rows that are drawn, as codes in double precision. Shape: ``sample_shape`` and columns."""
         shape = torch.Size(sample_shape)
         nothing = np.full((shape.numel(), len(self.columns)), np.nan)
         seed = int(torch.randint(2**63 - 1, ()))
