@@ -15,7 +15,7 @@ import pyarrow.csv
 import pytest
 
 from browser import animals, fitted, parsed
-from command import run
+from command import run, run_json
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +104,10 @@ def test_a_wrong_model_is_warned_about_and_a_good_one_is_not(tmp_path) -> None:
     assert facts["warnings"][0] in html.unescape(out.read_text())
     facts = json.loads(run("report", tmp_path / "good", tmp_path / "rows.csv", "--json").stdout)
     assert (facts["warnings"], facts["questions"]["wrong"], facts["questions"]["asked"]) == ([], 0, 8)
+
+
+def test_held_out_rows_measure_privacy(home, tmp_path) -> None:
+    pyarrow.csv.write_csv(animals().slice(0, 50), tmp_path / "test.csv")
+    found = run_json("report", home / "model", home / "animals.csv", "--held-out", tmp_path / "test.csv")
+    assert found["privacy"]["rows"] == 50
+    assert any("closer to a training row" in each for each in found["conclusions"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from made.cli.errors import command
 from made.cli.inputs import known_columns, load, read_rows
@@ -22,6 +22,9 @@ def report(
     ] = None,
     rows: Annotated[int, option("Number of rows of DATA to use; of more, a random subset.", min=1)] = 20_000,
     top: Annotated[int, option("How many of the least likely rows to show.", min=1)] = 10,
+    held_out: Annotated[
+        str | None, option("Rows that the model was not fitted on, like DATA, which it was: measures privacy.", "none")
+    ] = None,
     seed: SEED = None,
 ) -> None:
     """Write an HTML page that compares a table with samples of a model, and shows the least likely rows.
@@ -32,9 +35,11 @@ def report(
     from made.report.measure import measure
 
     model = load(folder)
-    table = known_columns(read_rows(data, "test")[0], model)
+    table = known_columns(read_rows(data, "test" if held_out is None else "train")[0], model)
+    others = None if held_out is None else known_columns(read_rows(held_out, "test")[0], model)
     called = "standard input" if data == "-" else Path(data).name
-    found = measure(model, table, samples=samples, most_rows=rows, top=top, seed=seed, name=str(folder), data=called)
+    options: Any = {"samples": samples, "most_rows": rows, "top": top, "seed": seed}
+    found = measure(model, table, held_out=others, name=str(folder), data=called, **options)
     for each in found.notes:
         note(f"Note: {each}")
     if path is not None:

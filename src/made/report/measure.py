@@ -20,6 +20,7 @@ from made.queries.likelihood import mean_and_interval
 from made.report import column, dependence
 from made.report.kinds import kind_warnings
 from made.report.odd import oddest
+from made.report.privacy import privacy
 from made.report.questions import ask
 from made.report.report import Likelihood, Report, Training
 from made.report.rows import Numbers, arrow, infinite, is_date, numbers, with_missing
@@ -42,6 +43,7 @@ def measure(
     model: Model,
     rows: Any,
     *,
+    held_out: Any = None,
     samples: int | None = None,
     most_rows: int = MOST_ROWS,
     top: int = 10,
@@ -54,6 +56,8 @@ def measure(
     Arguments:
         model: a fitted model.
         rows: a data frame or an array.
+        held_out: rows of the same origin that the model was not fitted on, while it was on ``rows``; with them, the
+            privacy of samples is measured.
         samples: number of samples to draw; default: as many as rows, at most 10,000.
         most_rows: number of rows to use; of a larger table, a random subset.
         top: number of odd rows to find.
@@ -108,6 +112,7 @@ def measure(
         odd=oddest(model, table, log_prob, places, top, random),
         questions=ask(model, real_codes),
         kinds=tuple(kinds),
+        privacy=None if held_out is None else privacy(model, rows, held_out, seed=seed),
     )
 
 

@@ -20,6 +20,7 @@ SECTIONS = {
     "questions": "Short questions",
     "likelihood": "Likelihood and learning",
     "odd": "Oddest rows",
+    "privacy": "Privacy",
     "model": "Model",
 }
 
@@ -28,7 +29,11 @@ def page(report: Report) -> str:
     """The page of a report."""
     distances = [each.distance for each in report.columns if each.distance is not None]
     pairs, every = report.dependence, range(len(report.columns))
-    empty = {place for place, some in (("odd", report.odd), ("questions", report.questions.asked)) if not some}
+    empty = {
+        place
+        for place, some in (("odd", report.odd), ("questions", report.questions.asked), ("privacy", report.privacy))
+        if not some
+    }
     farthest = sorted(every, key=lambda place: -(report.columns[place].distance or 0.0))
     return render(
         "report.html",

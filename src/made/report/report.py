@@ -11,6 +11,7 @@ from made.hints import hint
 from made.report.column import ColumnComparison
 from made.report.dependence import Dependence
 from made.report.odd import OddRow
+from made.report.privacy import Privacy
 from made.report.questions import Questions
 
 FEW_EPOCHS = 100
@@ -104,7 +105,7 @@ class Likelihood:
 class Report:
     """A model compared with rows, of which there are ``rows_in_data``; ``made`` is the version of this package.
 
-    ``kinds`` are warnings about the kinds of columns.
+    ``kinds`` are warnings about the kinds of columns; there is ``privacy`` if there are held-out rows.
     """
 
     made: str
@@ -122,6 +123,7 @@ class Report:
     odd: tuple[OddRow, ...]
     questions: Questions
     kinds: tuple[str, ...]
+    privacy: Privacy | None = None
 
     def facts(self) -> dict[str, Any]:
         """All numbers, for JSON."""
@@ -131,12 +133,14 @@ class Report:
         """What went wrong, each with its remedy; nothing, if all is well."""
         remedy = self.training.remedy()
         found = [self.questions.warning(self.training.settings.get("pairs", 0.0), remedy)]
-        return [*self.kinds, *filter(None, [*found, self.dependence.warning(remedy)])]
+        leaks = None if self.privacy is None else self.privacy.warning()
+        return [*self.kinds, *filter(None, [*found, self.dependence.warning(remedy), leaks])]
 
     def sentences(self) -> list[str]:
         """The conclusions in words."""
         pairs = [self.dependence.sentence()] if self.dependence.pairs else []
-        return [self.likelihood.sentence(), self._columns(), *pairs, self.training.sentence()]
+        private = [] if self.privacy is None else [self.privacy.sentence()]
+        return [self.likelihood.sentence(), self._columns(), *pairs, *private, self.training.sentence()]
 
     def _columns(self) -> str:
         known = [each for each in self.columns if each.distance is not None]
