@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := $(foreach layer,ask baselines cli compare io pages paper report serve training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
-.PHONY: demo test first rest lint coverage fuzz bench docs clean
+.PHONY: demo test first rest lint coverage fuzz bench docs dist-check clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -52,6 +52,19 @@ docs: .venv/docs
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
+# The sdist and the wheel from it, installed without extras into an empty environment, outside of this folder.
+dist-check: .venv/installed
+	rm -rf .dist
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --outdir .dist .
+	$(PYTHON) -m venv .dist/venv
+	.dist/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .dist/made-*.whl
+	mkdir .dist/empty
+	cd .dist/empty && ../venv/bin/made demo && test -s demo/report.html && test -s demo/filled.csv
+	cd .dist/empty && ../venv/bin/made report demo/model penguins --out again.html --json > again.json && test -s again.html
+	cd .dist/empty && ../venv/bin/made export demo/model --onnx model.onnx 2>&1 | grep --quiet "pip install 'made\[onnx\]'"
+	cd .dist/empty && ../venv/bin/made serve demo/model 2>&1 | grep --quiet "pip install 'made\[serve\]'"
+	! .dist/venv/bin/python -m pip list --format=freeze | grep --ignore-case --extended-regexp '^(nvidia|cuda|triton|pandas|matplotlib|onnx)'
+
 # PIP_CONSTRAINT holds the build's own requirements, too, to the versions in the file.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -59,4 +72,4 @@ docs: .venv/docs
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
