@@ -62,6 +62,7 @@ OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
     "adamw": (AdamW, 4e-3, 1e-8, "betas"),
     "sgd": (torch.optim.SGD, 0.1, None, "momentum"),
 }
+NO_EPSILON = 1e-30  # above zero, for weights whose sum of squares is zero in a state that began without epsilon
 MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}
 
 # Factors of the learning rate, given the completed share of the run and the number of epochs. A run with a schedule of
@@ -84,7 +85,8 @@ class TrainingConfig:
         learning_rate: default: that of the optimiser.
         schedule: of the learning rate: ``"constant"``; ``"falling"``, to a half after 30 epochs and a tenth after 90;
             or ``"linear"`` or ``"cosine"`` decay to zero at ``max_epochs``.
-        epsilon: added to the optimiser's denominator; default: 1e-6 for Adadelta and Adagrad, 1e-8 for Adam(W).
+        epsilon: added to the optimiser's denominator, or below its root (Adadelta, Adagrad); default: 1e-6 for Adadelta
+            and Adagrad, 1e-8 for Adam(W).
         momentum: of SGD; the decay of Adadelta's averages, or beta_1 of Adam(W).
         weight_decay: of the weights; biases are not decayed.
         clip: the maximum norm of the gradient.
@@ -185,6 +187,8 @@ def make_optimizer(
         options["eps"] = default_epsilon if epsilon is None else epsilon
     elif epsilon is not None:
         raise ParameterError(f"'epsilon' is not supported by optimizer={name!r}.", argument="epsilon")
+    if name == "adagrad":  # as in the paper's code: below the root, where the sum of squares starts at it
+        options |= {"initial_accumulator_value": options["eps"], "eps": NO_EPSILON}
     if momentum_name is not None:
         value = MOMENTUM[momentum_name] if momentum is None else momentum
         options[momentum_name] = (value, 0.999) if momentum_name == "betas" else value
