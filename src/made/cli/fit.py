@@ -20,7 +20,7 @@ from made.cli.printing import mode, note, print_json
 from made.cli.process import quick_imports
 from made.cli.signals import signal_of
 from made.cli.training_options import parameters_in, value_of
-from made.cli.workers import joined_workers, run_workers, starts_workers, worker_options
+from made.cli.workers import check_worker, joined_workers, restarted, run_workers, starts_workers
 from made.display import shortened
 from made.errors import Interrupted
 from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter, defaults
@@ -72,7 +72,7 @@ def fit(
     Files are read piece by piece. The codes of a large table go to memory-mapped files in the folder, which are removed
     at the end.
     """
-    resume, overwrite = worker_options(workers, resume, overwrite)
+    check_worker(workers, overwrite)
     if preset is not None and preset not in PRESETS:
         raise usage(f"'--preset' should be one of {', '.join(PRESETS)}, not {preset!r}.")
     chosen = {name: value for name, value in options.items() if value is not None}
@@ -86,6 +86,7 @@ def fit(
         run_workers(workers or 1, data, out)
         return
     with joined_workers(out) as (team, folder):
+        resume, overwrite = (True, False) if restarted(team) else (resume, overwrite)
         _fit(data, folder, valid, parameters, resume, overwrite, shape, team)
 
 

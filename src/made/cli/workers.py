@@ -19,12 +19,19 @@ if TYPE_CHECKING:
     from made.training.workers import Workers
 
 
-def worker_options(workers: int | None, resume: bool, overwrite: bool) -> tuple[bool, bool]:
-    """The options --resume and --overwrite of this process; a worker that was started again resumes its run."""
+def check_worker(workers: int | None, overwrite: bool) -> None:
+    """Refuse options that contradict how this worker, if it is one, was started; only the first one prints errors."""
     mode.silent = rank() > 0
     if is_worker():
         check_options(workers, overwrite)
-    return (True, False) if restarts() else (resume, overwrite)
+
+
+def restarted(workers: Workers) -> bool:
+    """Whether the workers were started again after one of them was lost: they resume the run.
+
+    A launcher on another machine may count differently, if no process of its own was lost.
+    """
+    return any(workers.exchange(restarts()))
 
 
 def starts_workers(workers: int | None) -> bool:

@@ -79,7 +79,7 @@ def _run(command: Sequence[str], workers: int, restarts: int) -> list[int]:
     finally:
         for worker in running:
             worker.kill()
-            worker.wait()
+            worker.communicate()
 
 
 def _free_port() -> int:
