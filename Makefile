@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := $(foreach layer,ask baselines cli compare io pages paper report serve training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
-.PHONY: demo test first rest lint coverage fuzz bench docs dist-check clean
+.PHONY: demo test test-cluster first rest lint coverage fuzz bench docs dist-check clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -19,6 +19,15 @@ first:
 
 rest:
 	$(BIN)/python -m pytest $(REST)
+
+# Two hosts, as network namespaces, under torchrun and Ray; skipped where namespaces cannot be made, which takes root.
+test-cluster: .venv/ray
+	MADE_CLUSTER=1 $(BIN)/python -m pytest tests/distributed/test_cluster.py
+
+.venv/ray: .venv/installed
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' \
+		|| { echo "make test-cluster: the extra 'ray' could not be installed; see the message of pip above." >&2; exit 1; }
+	touch $@
 
 lint: .venv/installed
 	$(BIN)/ruff check .

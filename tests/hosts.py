@@ -1,10 +1,11 @@
-"""Two hosts on one machine: network namespaces, each with an address of its own, joined by a pair of virtual devices."""
+"""Two hosts on one machine: network namespaces, each with its own address, joined by a pair of devices."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["Host", "Hosts"]
@@ -23,27 +24,22 @@ class Host:
         self.running: list[subprocess.Popen] = []
 
     def start(self, *words: object, log: Path, folder: Path, **environment: str) -> subprocess.Popen:
-        """Start a process, in a session of its own, with its output in a file."""
+        """Start a process, with its output in a file."""
         command = ["ip", "netns", "exec", self.name, *map(str, words)]
         variables = os.environ | {"GLOO_SOCKET_IFNAME": self.interface, "OMP_NUM_THREADS": "1"} | environment
         with log.open("w") as file:
-            process = subprocess.Popen(
-                command, cwd=folder, env=variables, stdout=file, stderr=file, start_new_session=True
-            )
+            process = subprocess.Popen(command, cwd=folder, env=variables, stdout=file, stderr=file)
         self.running.append(process)
         return process
 
     def close(self) -> None:
+        """End all that was started here, by number: whatever runs in the namespace."""
+        found = subprocess.run(["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False)
+        for number in found.stdout.split():
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)
         for process in self.running:
-            try:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait(10)
-            except (ProcessLookupError, subprocess.TimeoutExpired):
-                pass
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            process.wait()
 
 
 class Hosts:

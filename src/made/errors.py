@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-__all__ = ["DataError", "Diverged", "Interrupted", "MadeError", "ModelError", "ParameterError", "QuestionError"]
+__all__ = [
+    "ClusterError",
+    "DataError",
+    "Diverged",
+    "Interrupted",
+    "MadeError",
+    "ModelError",
+    "ParameterError",
+    "QuestionError",
+]
 __all__ += ["UnseenWarning", "WorkerLost", "is_out_of_memory"]
 
 
@@ -55,6 +64,10 @@ class QuestionError(MadeError):
     """
 
     place: tuple[int, int] | None = None
+
+
+class ClusterError(MadeError):
+    """A cluster that cannot be reached or used."""
 
 
 class ParameterError(MadeError):

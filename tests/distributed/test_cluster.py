@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from made.distributed.launch import launch
 
 pytestmark = pytest.mark.skipif("MADE_CLUSTER" not in os.environ, reason="make test-cluster runs it")
 
-FIT = ("--hidden-sizes", "8", "--evaluation-masks", "2", "--patience", "1000", "--max-epochs", "25", "--seed", "1")
+FIT = ("--hidden-sizes", "8", "--evaluation-masks", "2", "--patience", "1000", "--max-epochs", "20", "--seed", "1")
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,10 @@ def hosts():
 @pytest.fixture
 def homes(tmp_path) -> list[Path]:
     """A folder for each host, with the rows."""
+    return make_homes(tmp_path)
+
+
+def make_homes(tmp_path) -> list[Path]:
     random = np.random.default_rng(0)
     state = random.integers(3, size=(300, 1))
     rows = np.hstack([state, state + random.integers(2, size=(300, 3))])
@@ -44,9 +50,10 @@ def homes(tmp_path) -> list[Path]:
     return homes
 
 
-@pytest.fixture
-def reference(homes):
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
     """The weights of two workers on one machine that were never killed."""
+    homes = make_homes(tmp_path_factory.mktemp("reference"))
     folder = homes[0] / "reference"
     assert launch(["fit", str(homes[0] / "rows.csv"), "--out", str(folder), *FIT, "--quiet"], 2, folder) == 0
     return load_file(folder / "model.safetensors")
@@ -91,16 +98,81 @@ def test_torchrun_on_two_hosts_survives_a_kill_with_the_same_bits(hosts, homes, 
     assert "NLL" in run("evaluate", homes[0] / "model", homes[0] / "rows.csv").stdout
 
 
-def test_a_host_that_lacks_the_file_is_named(hosts, homes) -> None:
-    (homes[1] / "rows.csv").unlink()
-    begin = time.monotonic()
-    first, second = torchrun(hosts, homes, "rows.csv", "--out", "model", *FIT)
-    wait_for(homes[0], "log")
-    while "worker 1 on " not in (text := (homes[0] / "log").read_text()):
-        assert time.monotonic() - begin < 30, text
-        time.sleep(0.1)
-    assert "rows.csv" in text
-    for process in (first, second):
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(30)
+@pytest.fixture(scope="module")
+def ray_address(hosts, tmp_path_factory):
+    """A Ray cluster of both hosts, with token authentication, and its address."""
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    home = tmp_path_factory.mktemp("ray")
+    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus", 1]
+    start += ["--object-store-memory", 80_000_000, "--disable-usage-stats"]
+    address = f"{hosts.first.address}:6379"
+    with tempfile.TemporaryDirectory(
+        prefix="ray", dir="/tmp"
+    ) as sockets:  # a longer name would be too long for a socket
+        for host, own in (
+            (hosts.first, ["--head", "--port", 6379, "--include-dashboard", "false"]),
+            (hosts.second, []),
+        ):
+            own += ["--temp-dir", sockets] if host is hosts.first else ["--address", address]
+            words = [*start, "--node-ip-address", host.address, *own]
+            host.start(*words, log=home / host.name, folder=home, **TOKEN)
+            deadline = time.monotonic() + 60
+            while "block forever" not in (home / host.name).read_text():
+                assert time.monotonic() < deadline, (home / host.name).read_text()
+                time.sleep(0.1)
+        yield address
+        hosts.first.close()
+        hosts.second.close()
+
+
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef0123456789abcdef"}
+
+
+def made(hosts, home: Path, *words, **environment: str):
+    """`made` on the first host, which the cluster knows."""
+    command = [sys.executable, "-m", "made", *words]
+    return hosts.first.start(*command, log=home / "log", folder=home, **(TOKEN | environment))
+
+
+def test_ray_on_two_hosts_survives_a_kill_with_the_same_bits(hosts, homes, reference, ray_address, refused) -> None:
+    options = ("--out", "model", *FIT, "--workers", 2, "--ray", ray_address)
+    process = made(hosts, homes[0], "fit", "rows.csv", *options)
+    wait_for(homes[0], "model/checkpoint-*")
+    os.kill(trainers(hosts.second)[0], signal.SIGKILL)
+    assert process.wait(90) == 0, (homes[0] / "log").read_text()
+    assert same(reference, homes[0] / "model")
+
+
+def trainers(host) -> list[int]:
+    """The processes of a host that train."""
+    found = subprocess.run(
+        ["ip", "netns", "pids", host.name], capture_output=True, text=True, check=True
+    ).stdout.split()
+    return [int(number) for number in found if b"\0made\0fit\0" in Path(f"/proc/{number}/cmdline").read_bytes()]
+
+
+@pytest.fixture(scope="module")
+def refused(hosts, ray_address, tmp_path_factory):
+    """A process with a wrong token, when it began, and its folder; Ray tries for 20 s, while other tests run."""
+    home = make_homes(tmp_path_factory.mktemp("refused"))[0]
+    begin = time.time()
+    options = ("--out", "model", "--ray", ray_address)
+    return made(hosts, home, "fit", "rows.csv", *options, RAY_AUTH_TOKEN="f" * 32), begin, home
+
+
+def test_a_wrong_token_is_a_sentence(refused) -> None:
+    process, begin, home = refused
+    assert process.wait(60) == 3
+    assert (home / "log").stat().st_mtime - begin < 30
+    said = (home / "log").read_text()
+    assert said.count("\n") == 1
+    assert "RAY_AUTH_TOKEN" in said
+    assert not (home / "model").exists()
+
+
+def test_a_cluster_that_cannot_be_reached_is_a_sentence(hosts, homes) -> None:
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    process = made(hosts, homes[0], "fit", "rows.csv", "--out", "model", "--ray", f"{hosts.second.address}:6399")
+    assert process.wait(30) == 3
+    assert f"the Ray cluster at {hosts.second.address}:6399 cannot be reached" in (homes[0] / "log").read_text()
     assert not (homes[0] / "model").exists()

@@ -18,6 +18,7 @@ from made.cli.printing import mode, note, print_error
 from made.cli.signals import WORDS, print_stopped, signal_of
 from made.display import shortened
 from made.errors import (
+    ClusterError,
     DataError,
     Diverged,
     MadeError,
@@ -135,7 +136,7 @@ def _exit_code(error: BaseException) -> int:
         (WorkerLost, 6),
         # A file that exists, a package that is not installed: other arguments would help.
         ((QuestionError, ParameterError, FileExistsError, ImportError), 2),
-        ((DataError, OSError, MemoryError, UnicodeError, EOFError, OverflowError, RecursionError), 3),
+        ((ClusterError, DataError, OSError, MemoryError, UnicodeError, EOFError, OverflowError, RecursionError), 3),
     ):
         if isinstance(error, kinds):
             return code
@@ -151,7 +152,10 @@ def _sentence(error: BaseException, code: int) -> str:
         text = text.replace(f"'{error.argument}'", f"'--{error.argument.replace('_', '-')}'")
     if code > 128:
         return text if text and isinstance(error, KeyboardInterrupt) else WORDS[code - 128]
-    if isinstance(error, (DataError, ModelError, ParameterError, QuestionError, Diverged, WorkerLost)) or code == 2:
+    if (
+        isinstance(error, (ClusterError, DataError, ModelError, ParameterError, QuestionError, Diverged, WorkerLost))
+        or code == 2
+    ):
         return text
     first = (text.splitlines() or [""])[0].strip().rstrip(".")
     if code == 1:

@@ -13,15 +13,23 @@ from typer import Option
 from made.cli.column_table import describe_columns, print_columns
 from made.cli.errors import command, usage, with_options
 from made.cli.inputs import training_rows
-from made.cli.options import FILES, VALID, flag, option
+from made.cli.options import FILES, RAY, VALID, flag, option
 from made.cli.pages import draw_pictures
 from made.cli.parsing import place, whole_number
 from made.cli.printing import mode, note, print_json
 from made.cli.process import quick_imports
 from made.cli.signals import signal_of
 from made.cli.training_options import parameters_in, value_of
-from made.cli.workers import check_worker, joined_workers, restarted, run_workers, starts_workers
+from made.cli.workers import (
+    check_worker,
+    joined_workers,
+    restarted,
+    run_on_ray,
+    run_workers,
+    starts_workers,
+)
 from made.display import shortened
+from made.distributed.environment import is_worker
 from made.errors import Interrupted
 from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter, defaults
 
@@ -61,8 +69,9 @@ def fit(
     overwrite: Annotated[bool, flag("--overwrite", "Replace the model in --out.")] = False,
     image: Annotated[str | None, option("Shape of rows that are images, such as 28x28.", "none")] = None,
     workers: Annotated[
-        int | None, option("Processes of this machine that train together on every batch.", "1", min=1, max=256)
+        int | None, option("Processes of this machine, or of --ray, that train together.", "1", min=1, max=256)
     ] = None,
+    ray: RAY = None,
     **options: Any,
 ) -> None:
     """Learn the distribution of a table, and save the model in a folder.
@@ -82,6 +91,9 @@ def fit(
     if resume and overwrite:
         raise usage("'--resume' and '--overwrite' exclude each other: choose one.")
 
+    if ray is not None and not is_worker():
+        run_on_ray(ray, workers or 1, data, out)
+        return
     if starts_workers(workers):
         run_workers(workers or 1, data, out)
         return

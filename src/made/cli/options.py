@@ -45,6 +45,10 @@ FILES = Annotated[
 ]
 VALID = Annotated[str | None, option("Validation rows, like DATA.", "those of a named dataset, or a random tenth")]
 GIVEN = Annotated[str | None, option("Columns to condition on, such as age,job.", "none")]
+RAY = Annotated[
+    str | None,
+    option("Head of a Ray cluster, host:port, that does the work; this machine is one of its nodes.", "none"),
+]
 MASKS = Annotated[int | None, option("How many masks to average, for models of unlimited masks.", "the model's", min=1)]
 SEED = Annotated[int | None, option("Random seed.", "the model's", min=0, max=2**32 - 1)]
 OUT = Annotated[str | None, option("Output file (.csv, .parquet, .npy, .npz).", "- (standard output)")]

@@ -11,7 +11,7 @@ import typer
 
 from made.cli import process, signals
 from made.cli.errors import usage
-from made.cli.printing import mode, note
+from made.cli.printing import mode, note, print_error
 from made.distributed.environment import check_options, is_launched, is_worker, rank, restarts
 from made.errors import Diverged, Interrupted, WorkerLost
 
@@ -47,6 +47,21 @@ def run_workers(workers: int, data: Sequence[str], out: Path) -> None:
         from made.distributed.launch import launch
     if code := launch(process.words(), workers, out, note=note):
         signals.stopped_elsewhere()
+        raise typer.Exit(code)
+
+
+def run_on_ray(address: str, workers: int, data: Sequence[str], out: Path) -> None:
+    """Run the command of this process in workers of a Ray cluster; prints what the first one prints, and ends as it."""
+    if "-" in data:
+        raise usage("'--ray' needs a file that every worker can read, not standard input.")
+    with process.quick_imports():
+        from made.distributed.ray_train import train_on_ray
+    code, output, errors = train_on_ray(address, process.words(), workers, out, note=note)
+    if errors.strip():
+        print_error(errors.rstrip())
+    if output.strip():
+        print(output, end="", flush=True)
+    if code:
         raise typer.Exit(code)
 
 

@@ -22,7 +22,8 @@ from made.training.workers import ALONE, JoinedWorkers, Workers
 
 __all__ = ["folder_of_first", "joined"]
 
-JOINING = timedelta(seconds=25)  # for connecting to the first worker
+JOINING = timedelta(seconds=25)  # for reaching the first worker
+CONNECTING = timedelta(seconds=10)  # for reaching all others, when each of them is there
 WAITING = timedelta(minutes=30)  # for the slowest worker, which may be reading a large file
 
 
@@ -35,11 +36,11 @@ def joined() -> Iterator[Workers]:
         ...     print(workers.rank, workers.count)
         0 1
     """
+    if is_launched():
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     if not is_worker() or os.environ["WORLD_SIZE"] == "1":
         yield ALONE
         return
-    if is_launched():
-        threading.Thread(target=_end_with_parent, daemon=True).start()
     workers = _join()
     try:
         workers.check_same({"version of made": __version__})
@@ -60,7 +61,7 @@ def _join() -> JoinedWorkers:
         if store.add("arrived", 1) == count:
             store.set("complete", "")
         store.wait(["complete"], WAITING)
-        distributed.init_process_group("gloo", store=store, rank=int(rank), world_size=count, timeout=JOINING)
+        distributed.init_process_group("gloo", store=store, rank=int(rank), world_size=count, timeout=CONNECTING)
         return JoinedWorkers(distributed.new_group(timeout=WAITING))
     except RuntimeError as error:
         raise WorkerLost(

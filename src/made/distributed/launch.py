@@ -60,6 +60,7 @@ def _run(command: Sequence[str], workers: int, restarts: int) -> list[int]:
     threads = max(1, (os.cpu_count() or 1) // workers)
     shared = {
         "TORCHELASTIC_RUN_ID": LAUNCHED,
+        "TORCH_CPP_LOG_LEVEL": "ERROR",  # a warning of torch is none of the run
         "TORCHELASTIC_RESTART_COUNT": str(restarts),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(_free_port()),

@@ -1,0 +1,74 @@
+"""Connecting to a Ray cluster. Needs the extra `ray`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from made.errors import ClusterError
+
+__all__ = ["connected"]
+
+REACHING = 5.0  # seconds
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """The module ``ray``, connected to a cluster, of which this machine is a node.
+
+    Arguments:
+        address: host:port of its head.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise ImportError("'--ray' needs a package: pip install 'made[ray]'.") from None
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ClusterError(
+            f"the address of a Ray cluster is host:port of its head, such as 10.0.0.1:6379, not {address!r}."
+        )
+    try:
+        socket.create_connection((host, int(port)), REACHING).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(
+            f"the Ray cluster at {address} cannot be reached: {getattr(error, 'strerror', None) or error}. Is its head "
+            "running (ray start --head), and is the port open?"
+        ) from None
+    on_terminate = signal.getsignal(signal.SIGTERM)
+    try:
+        with _silenced():
+            ray.init(address=address, log_to_driver=False, logging_level="CRITICAL")
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ClusterError(
+            f"the Ray cluster at {address} does not accept this process ({str(error).splitlines()[0].rstrip('.')}): "
+            "RAY_AUTH_MODE and RAY_AUTH_TOKEN have to be those that the cluster was started with, this machine has to "
+            "be one of its nodes (ray start --address), and the versions of Ray the same."
+        ) from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, on_terminate)  # Ray would exit without a word
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Nothing on standard error: Ray repeats each second why it cannot connect."""
+    sys.stderr.flush()
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
