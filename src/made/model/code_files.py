@@ -55,8 +55,8 @@ class CodeFiles:
 
     @classmethod
     def left(cls, folder: Path) -> CodeFiles | None:
-        """The complete files that an earlier run left in the folder of a model; None if there are none."""
-        return cls(folder) if (folder / FOLDER / ABOUT).is_file() else None
+        """The files, complete or not, that an earlier run left in the folder of a model; None if there are none."""
+        return cls(folder) if (folder / FOLDER).is_dir() else None
 
     def about(self) -> Any:
         """What the files were made from; None if they are not complete."""

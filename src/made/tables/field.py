@@ -173,22 +173,22 @@ class Field:
 
     def encode(self, values: Values, dtype: Dtype, label: str) -> NDArray[np.float64]:
         """A plain column as codes. Shapes: (rows,) to (rows,)."""
-        absent = is_missing(values)
         values, dtype = self._in_own_terms(values, dtype, label)
         if not self.listed:
             codes = self._on_steps(values.astype(np.float64), label)
-            codes[absent] = math.inf if self.missing else np.nan
+            codes[is_missing(values)] = math.inf if self.missing else np.nan
             return codes
         if values.dtype == object:
-            known: dict[Any, float] = {None: np.nan}
-            known |= {text: self._code_of_text(text) for text in dict.fromkeys(values[~absent].tolist())}
-            codes = np.fromiter(map(known.__getitem__, values.tolist()), np.float64, len(values))
+            texts = values.tolist()
+            known: dict[Any, float] = {text: text and self._code_of_text(text) for text in dict.fromkeys(texts)}
+            known[None] = len(self.values) if self.missing else np.nan
+            codes = np.fromiter(map(known.__getitem__, texts), np.float64, len(values))
         else:
             found = self._numbers(dtype == "bool")
             keys, order = np.array([*found, math.inf]), np.array([*found.values(), -1.0])
             place = np.searchsorted(keys[:-1], values)
             codes = np.where(keys[place] == values, order[place], -1.0)
-        codes[absent] = len(self.values) if self.missing else np.nan
+            codes[np.isnan(values)] = len(self.values) if self.missing else np.nan
         unseen = codes < 0
         if not unseen.any():
             return codes
@@ -256,14 +256,14 @@ class Field:
 
     def _in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
         """Text as dates or numbers, or dates as text, whichever this column has."""
-        seen = np.flatnonzero(~is_missing(values))
         temporal, text = dtype in ("date", "datetime"), dtype == "text"
+        if not (temporal or self.temporal or (text and self.column.quantitative)):
+            return values, dtype
+        seen = np.flatnonzero(~is_missing(values))
         if not len(seen) or (temporal and self.temporal):
             return values, dtype
         if temporal and self.dtype == "text":
             return in_text(values, "date" if dtype == "date" else "datetime"), "text"
-        if not (temporal or self.temporal or (text and self.column.quantitative)):
-            return values, dtype
         row = int(seen[0])
         if text:
             read = _seconds if self.temporal else number_in

@@ -148,16 +148,21 @@ class Schema:
     def encode(self, table: Table, ignore: int | None = None, *, training: bool = False) -> NDArray[np.float64]:
         """A table as codes, in the order of the schema; NaN in the column ``ignore``. Shape: (rows, columns).
 
-        Values that did not occur in training are counted in an :class:`~made.errors.UnseenWarning`.
+        Values that did not occur in training are counted in an :class:`~made.errors.UnseenWarning`, unless these are
+        the rows of ``training``.
         """
         codes, unseen, rounded = np.full((table.rows, len(self.fields)), np.nan), {}, {}
         for number, (field, d) in enumerate(zip(self.fields, self.positions(table), strict=True)):
             if number != ignore:
                 codes[:, number] = field.encode(table.columns[d], table.dtypes[d], table.label(d))
-                if field.other and (count := int(field.foreign(table.columns[d], codes[:, number]).sum())):
+                if (
+                    field.other
+                    and not training
+                    and (count := int(field.foreign(table.columns[d], codes[:, number]).sum()))
+                ):
                     unseen[field.name] = count
                     rounded[field.name] = int(field.rounded(table.columns[d], codes[:, number]).sum())
-        if unseen and not training:
+        if unseen:
             warnings.warn(UnseenWarning(unseen, rounded), stacklevel=2)
         return codes
 

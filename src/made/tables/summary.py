@@ -65,12 +65,15 @@ class Numbers:
         self.low, self.high, self.whole, self.single = math.inf, -math.inf, True, True
         self._fits = {step: [True, True] for step in self.steps}  # in double and in single precision
 
-    def add(self, numbers: Values) -> None:
-        """Count more numbers."""
-        if not len(numbers):
-            return
-        self.count += len(numbers)
+    def add(self, numbers: Values) -> int:
+        """Count more numbers, and return how many are missing."""
         values, counts = np.unique(numbers, return_counts=True)
+        missing = int(counts[-1]) if len(values) and np.isnan(values[-1]) else 0
+        self.count += len(numbers) - missing
+        if missing == len(numbers):
+            return missing
+        if missing:
+            values, counts = values[:-1], counts[:-1]
         if self.counted is not None:
             if self.counted[0].size:
                 values, place = np.unique(np.concatenate([self.counted[0], values]), return_inverse=True)
@@ -78,7 +81,7 @@ class Numbers:
             self.counted = values, counts
             self.low, self.high = float(values[0]), float(values[-1])
             if len(values) <= self.most:
-                return
+                return missing
             self.counted = None
         self.low, self.high = min(self.low, float(values[0])), max(self.high, float(values[-1]))
         self.whole, self.single = self.whole and _are_whole(values), self.single and _are_single(values)
@@ -87,6 +90,8 @@ class Numbers:
                 fits[:] = [
                     fit and _on_grid(values, step, single) for fit, single in zip(fits, (False, True), strict=True)
                 ]
+
+        return missing
 
     @property
     def all_whole(self) -> bool:
@@ -132,10 +137,11 @@ class Texts:
         self.dates: Numbers | None = Numbers(True, most)
         self.days = True
 
-    def add(self, texts: Values) -> None:
-        """Count more texts."""
-        self.count += len(texts)
+    def add(self, texts: Values) -> int:
+        """Count more texts, and return how many are missing."""
         counts = Counter(texts.tolist())
+        missing = counts.pop(None, 0)
+        self.count += len(texts) - missing
         if self.counted is not None:
             self.counted.update(counts)
             self.counted = self.counted if len(self.counted) <= self.most else None
@@ -143,9 +149,10 @@ class Texts:
             found = seconds_in(counts)
             if found is None:
                 self.dates = None
-                return
-            self.dates.add(np.repeat(found[0], list(counts.values())))
-            self.days = self.days and found[1] == "date"
+            else:
+                self.dates.add(np.repeat(found[0], list(counts.values())))
+                self.days = self.days and found[1] == "date"
+        return missing
 
     def repeated(self) -> Values | None:
         """All texts, equal ones together; None if they are too many to be counted."""
@@ -318,12 +325,10 @@ class Summary:
         after = []
         for d, pieces in enumerate(self._pending):
             rows = _joined(pieces)
-            observed = rows[~is_missing(rows)]
-            self._missing[d] += len(rows) - len(observed)
-            if len(observed):
-                tally = self._tallies[d] or self._tally(d)
-                tally.add(observed)
-                self._tallies[d] = tally
+            if self._tallies[d] is None and self._kinds[d]:
+                self._tallies[d] = self._tally(d)
+            tally = self._tallies[d]
+            self._missing[d] += len(rows) if tally is None else tally.add(rows)
             after.append(_joined([before[d], rows])[kept])
             pieces.clear()
         self._sample, self._bits, self._waiting = after, bits[kept], 0
