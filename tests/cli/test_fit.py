@@ -7,6 +7,7 @@ import re
 import pytest
 
 from command import run, run_json
+from made.io.datasets import table_file
 
 SMALL = ("--hidden-sizes", "8", "--evaluation-masks", "1", "--validation-masks", "1")
 
@@ -80,3 +81,38 @@ def test_an_image_of_columns_that_are_not_numbers_is_refused_before_training(tmp
     assert not (tmp_path / "model").exists()
     run(*fit, "1x2", "--columns", "c=drop")
     assert (tmp_path / "model" / "samples.png").exists()
+
+
+@pytest.fixture
+def halves(tmp_path):
+    """The penguins in two files of a folder, beside one that is no table."""
+    lines = table_file("penguins").read_text().splitlines(keepends=True)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "1.csv").write_text("".join(lines[:170]))
+    (folder / "2.csv").write_text("".join([lines[0], *lines[170:]]))
+    (folder / "notes.txt").write_text("no table")
+    return folder
+
+
+def test_a_folder_and_files_are_the_table_that_they_are_together(halves, tmp_path) -> None:
+    fit = ("--max-epochs", 1, *SMALL, "--json")
+    said = run("fit", halves, "--out", tmp_path / "a", *fit)
+    assert said.stderr == f"Note: files that are no tables are left out: {halves / 'notes.txt'}.\n"
+    run("fit", halves / "1.csv", halves / "2.csv", "--out", tmp_path / "b", *fit)
+    run("fit", "penguins", "--out", tmp_path / "c", *fit)
+    assert len({(tmp_path / name / "model.safetensors").read_bytes() for name in "abc"}) == 1
+
+
+def test_the_size_of_the_codes_of_a_large_table_is_announced(halves, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("made.model.dataset.IN_MEMORY", 0)
+    said = run("fit", f"{halves}/*.csv", "--out", tmp_path / "model", "--max-epochs", 0, *SMALL).stderr
+    assert re.search(r"The codes of 344 rows take 0\.0 GiB in .*\.made-codes, which is removed at the end\.", said)
+    assert not (tmp_path / "model" / ".made-codes").exists()
+
+
+def test_what_cannot_be_one_table(halves, tmp_path) -> None:
+    said = run("fit", f"{halves}/*.parquet", "--out", tmp_path / "model", code=3).stderr
+    assert said == f"Error: '{halves}/*.parquet' matches no file.\n"
+    said = run("fit", halves / "1.csv", "-", "--out", tmp_path / "model", code=2).stderr
+    assert said == "Error: '-' is not a file, and cannot be one table with others.\n"

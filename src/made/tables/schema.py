@@ -154,14 +154,11 @@ class Schema:
         codes, unseen, rounded = np.full((table.rows, len(self.fields)), np.nan), {}, {}
         for number, (field, d) in enumerate(zip(self.fields, self.positions(table), strict=True)):
             if number != ignore:
-                codes[:, number] = field.encode(table.columns[d], table.dtypes[d], table.label(d))
-                if (
-                    field.other
-                    and not training
-                    and (count := int(field.foreign(table.columns[d], codes[:, number]).sum()))
-                ):
-                    unseen[field.name] = count
-                    rounded[field.name] = int(field.rounded(table.columns[d], codes[:, number]).sum())
+                values = table.columns[d]
+                codes[:, number] = field.encode(values, table.dtypes[d], table.label(d))
+                if field.other and not training and (foreign := field.foreign(values, codes[:, number])).any():
+                    unseen[field.name] = int(foreign.sum())
+                    rounded[field.name] = int(field.rounded(values, codes[:, number]).sum())
         if unseen:
             warnings.warn(UnseenWarning(unseen, rounded), stacklevel=2)
         return codes
