@@ -97,6 +97,19 @@ def test_table_6_has_the_paper_beside_ours(tmp_path, mnist_rows) -> None:
     assert line(page, "DBN 2hl")[1] == "≈ 84.55"
 
 
+def test_table_6_says_which_part_of_a_deep_machine_brings_what(tmp_path) -> None:
+    parts = {"valid_parts": {"rbm": 91.0, "bound": 90.75}}
+    deep = [result_of("binarized_mnist", "DBN 2hl", 88.0, kind="estimate", **parts)]
+    deep += [result_of("binarized_mnist", "DBM 2hl", 89.75, kind="bound", **parts)]
+    write(tmp_path, "baselines", deep)
+    page, begin = (
+        results_page(tmp_path),
+        "on validation rows: 91.00 as the RBM that it starts as, 90.75 by the bound of",
+    )
+    assert f"DBN 2hl {begin} both layers, 89.00 as estimated." in page
+    assert f"DBM 2hl {begin} both layers." in page
+
+
 def test_one_layer_is_compared_with_two(tmp_path, mnist_rows) -> None:
     write(tmp_path, "mnist", mnist_rows)
     page = results_page(tmp_path)

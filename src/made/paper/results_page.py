@@ -145,9 +145,19 @@ def _table_6(rows: Sequence[Row]) -> list[str]:
     return [
         _markdown(("model", "paper", "here", "units here", "most epochs here"), body, right=(1, 2, 4)),
         f"{text}.",
+        *(_valid_parts(row) for row in here.values() if row.get("valid_parts")),
         *_gap([(MNIST_SET, here.get("ours"), here.get("any-order"))]),
         *_details([here[model] for model in (*published.MNIST, *OURS) if model in here], "mnist"),
     ]
+
+
+def _valid_parts(row: Row) -> str:
+    """What the parts of a deep machine bring."""
+    parts, estimate = row["valid_parts"], f", {row['valid_nll']:.2f} as estimated" * (row["kind"] == "estimate")
+    said = (
+        f"{parts['rbm']:.2f} as the RBM that it starts as, {parts['bound']:.2f} by the bound of both layers{estimate}"
+    )
+    return f"{row['row']} on validation rows: {said}."
 
 
 def _gap(sets: Sequence[tuple[str, Row | None, Row | None]]) -> list[str]:

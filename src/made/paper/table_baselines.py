@@ -56,7 +56,7 @@ ESTIMATED = {"chains": 500, "temperatures": 5000}  # for log Z
 WIDE_DARN = {"hidden_size": 500, "through": True, "wait": 0.3, "learning_rate": 4e-3, "draws": 1000}
 LONG = {"max_epochs": 150, "patience": 30} | ESTIMATED
 DBM = {"hidden_sizes": (500, 1000), "pretraining": 0.73, "together": {"learning_rate": 5e-4}} | LONG
-DBN = {"hidden_sizes": (500,), "upper": {"learning_rate": 2e-4, "max_epochs": 20}} | LONG
+DBN = {"hidden_sizes": (500,), "draws": 1000, "upper": {"learning_rate": 2e-4, "max_epochs": 20}} | LONG
 # By the names of the paper's rows.
 ROWS: dict[str, Baseline] = {
     "MoBernoullis": Baseline("bernoulli", "BernoulliMixture", {}, ONE),
@@ -117,7 +117,8 @@ def _row(search: GridSearch, data: Dataset, row: str) -> dict[str, Any]:
         if hasattr(density, "report"):
             density.report = search.epoch_reporter(f"{data.name}, {name}")
         facts = fit_density(density, data)
-        return density, facts, {"masks": parameters.get("orderings", 1), "parameters": density.size}
+        more = {"valid_parts": density.parts_} if hasattr(density, "parts_") else {}
+        return density, facts, more | {"masks": parameters.get("orderings", 1), "parameters": density.size}
 
     def log_prob(density: Density, result: dict[str, Any]) -> NDArray[Any]:
         answer = density.log_prob(data.test)
