@@ -60,7 +60,7 @@ def other(name: str, python: str, split: Split, seed: int) -> dict[str, Any]:
         if (folder / "label.csv").exists():
             table = pd.read_csv(folder / "label.csv")
             values = [str(each) for each in split.values(split.label)]
-            found |= label_scores(split, table, values)
+            found |= label_scores(split, table[values], values)  # it has a column for rare values, too
     return dict(found)
 
 

@@ -48,6 +48,8 @@ run_pages = [
     "tutorials/*",
     "notebooks/*",
 ]
+# Pages on which figures matter more than the code that reads them.
+fold_pages = ["which-tool"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-INK, DARK_INK = "#33383f", "#d5d9df"  # text and axes of figures, on light and on dark pages
+INK, DARK_INK = (
+    "#33383f",
+    "#d5d9df",
+)  # text and axes of figures, on light and on dark pages
 STYLE: dict[str, Any] = {
     "figure.figsize": (7.2, 3.2),
     "figure.constrained_layout.use": True,
@@ -118,7 +121,10 @@ class Session:
                         else ast.Module([statement], type_ignores=[])
                     )
                     name = f"<block {self.count}>"
-                    exec(compile(tree, name, "single" if shown else "exec"), self.namespace)
+                    exec(
+                        compile(tree, name, "single" if shown else "exec"),
+                        self.namespace,
+                    )
                 flush()
                 output.parts += figures()
         except Exception as error:

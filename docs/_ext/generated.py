@@ -28,9 +28,12 @@ def commands() -> str:
         yield (command.help or "").replace("<", "\\<")
         if not hasattr(command, "commands"):
             yield f"```text\n{command.get_usage(context).removeprefix('Usage: ')}\n```"
-        records = [each.get_help_record(context) for each in command.get_params(context)]
+        records = [
+            each.get_help_record(context) for each in command.get_params(context)
+        ]
         lines = [
-            f"`{label}`\n: {meaning or ' '}\n" for label, meaning in filter(None, records)
+            f"`{label}`\n: {meaning or ' '}\n"
+            for label, meaning in filter(None, records)
         ]
         if lines and level > 1:
             yield "\n".join(line.replace("  [", " [") for line in lines)
@@ -46,7 +49,8 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += "\n" + commands()
     up = "../" * docname.count("/")
     source[0] = LINK.sub(
-        rf'<a class="reference" href="{up}source/\3.html"><code>\2</code></a>', source[0]
+        rf'<a class="reference" href="{up}source/\3.html"><code>\2</code></a>',
+        source[0],
     )
 
 
@@ -89,7 +93,9 @@ def leave_out(
 ) -> bool | None:
     """What estimators inherit from scikit-learn is documented there."""
     return (
-        True if (getattr(found, "__module__", None) or "").startswith("sklearn.") else None
+        True
+        if (getattr(found, "__module__", None) or "").startswith("sklearn.")
+        else None
     )
 
 

@@ -25,7 +25,9 @@ class RunBlocks(SphinxTransform):
     default_priority = 300  # before images are collected
 
     def apply(self, **kwargs: Any) -> None:
-        if not any(fnmatch(self.env.docname, pattern) for pattern in self.config.run_pages):
+        if not any(
+            fnmatch(self.env.docname, pattern) for pattern in self.config.run_pages
+        ):
             return
         start = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
@@ -37,8 +39,12 @@ class RunBlocks(SphinxTransform):
                 output = getattr(session, language)(block.astext())
                 if output.error is not None:
                     error = f"{type(output.error).__name__}: {output.error}"
-                    logger.warning("a block failed: %s", error, location=block, type="run")
+                    logger.warning(
+                        "a block failed: %s", error, location=block, type="run"
+                    )
                 self.put(block, output, replace=language == "console")
+                if self.env.docname in self.config.fold_pages:
+                    fold(block)
         logger.info(f"ran {self.env.docname}: {time.perf_counter() - start:.1f} s")
 
     def put(self, block: nodes.literal_block, output: Output, *, replace: bool) -> None:
@@ -48,7 +54,10 @@ class RunBlocks(SphinxTransform):
             if isinstance(part, str):
                 language = "console" if replace else "none"
                 shown += nodes.literal_block(
-                    part, part, language=language, classes=[] if replace else ["printed"]
+                    part,
+                    part,
+                    language=language,
+                    classes=[] if replace else ["printed"],
                 )
             elif isinstance(part, Figure):
                 shown += [self.image(part, dark=False), self.image(part, dark=True)]
@@ -73,6 +82,14 @@ class RunBlocks(SphinxTransform):
         )
 
 
+def fold(block: nodes.literal_block) -> None:
+    """Show a block only on request: its output matters more."""
+    parent, place = block.parent, block.parent.index(block)
+    parent.insert(place + 1, nodes.raw("", "</details>", format="html"))
+    start = '<details class="code"><summary>How this was computed</summary>'
+    parent.insert(place, nodes.raw("", start, format="html"))
+
+
 class NotebookParser(MystParser):
     """Reads a notebook as the page of its cells; stored outputs are left out, since its code is run."""
 
@@ -82,13 +99,16 @@ class NotebookParser(MystParser):
         cells = []
         for cell in json.loads(inputstring)["cells"]:
             text = "".join(cell["source"])
-            cells.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+            cells.append(
+                f"```python\n{text}\n```" if cell["cell_type"] == "code" else text
+            )
         super().parse("\n\n".join(cells), document)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_config_value("run_pages", [], "env", [list])
+    app.add_config_value("fold_pages", [], "env", [list])
     app.add_source_suffix(".ipynb", "notebook")
     app.add_source_parser(NotebookParser)
     app.add_transform(RunBlocks)
