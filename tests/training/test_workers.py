@@ -22,13 +22,13 @@ INCOMPLETE = np.where(RANDOM.random(ROWS.shape) < 0.1, np.nan, ROWS)
 class Threads(Workers):
     """Workers that are threads of this process."""
 
-    def __init__(self, rank: int, count: int, places: list, barrier: threading.Barrier) -> None:
-        self.rank, self.count, self.places, self.barrier = rank, count, places, barrier
+    def __init__(self, rank: int, count: int, said: list, barrier: threading.Barrier) -> None:
+        self.rank, self.count, self.said, self.barrier = rank, count, said, barrier
 
     def exchange(self, facts):
-        self.places[self.rank] = facts
+        self.said[self.rank] = facts
         self.barrier.wait(20)
-        found = list(self.places)
+        found = list(self.said)
         self.barrier.wait(20)
         return found
 

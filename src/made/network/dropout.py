@@ -1,37 +1,50 @@
-"""Dropout, in which a row drops the same units whoever computes the other rows of its batch."""
+"""Random numbers of rows, dropout among them, that do not depend on who computes the other rows of a batch."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-__all__ = ["BatchGenerator", "drop_out"]
+__all__ = ["BatchGenerator", "drop_out", "of_rows", "whole_batch"]
 
 
 class BatchGenerator(torch.Generator):
-    """A random generator for a pass over some rows of a batch.
+    """A random generator for some rows of a batch. Numbers are drawn for the whole batch (:func:`whole_batch`), so that
+    each row gets the same ones whoever computes the others (:func:`of_rows`).
 
     Attributes:
-        rows: where the rows of the pass are in the batch; ``None`` for a pass over the whole batch.
+        rows: where the rows are in the batch, a slice or numbers; ``None`` for the whole batch.
         of: the number of rows in the batch.
     """
 
-    rows: slice | None = None
+    rows: slice | Tensor | None = None
     of: int = 0
+
+
+def whole_batch(generator: torch.Generator | None, rows: int) -> int:
+    """The number of rows to draw numbers for, of which ``rows`` are to be computed."""
+    return generator.of if isinstance(generator, BatchGenerator) and generator.rows is not None else rows
+
+
+def of_rows(generator: torch.Generator | None, drawn: Tensor, axis: int = 0) -> Tensor:
+    """Of what was drawn for the whole batch, that of the rows to be computed."""
+    rows = generator.rows if isinstance(generator, BatchGenerator) else None
+    if rows is None:
+        return drawn
+    return drawn.index_select(axis, rows) if isinstance(rows, Tensor) else drawn.movedim(axis, 0)[rows].movedim(0, axis)
 
 
 def drop_out(units: Tensor, share: float, generator: torch.Generator | None, *, rows: int) -> Tensor:
     """Set a share of the units to zero and scale up the others; ``rows`` is the axis of the rows, 0 or 1."""
     if not share:
         return units
-    if isinstance(generator, BatchGenerator) and generator.rows is not None:
+    if (count := whole_batch(generator, units.shape[rows])) != units.shape[rows]:
         shape = [*units.shape]
-        shape[rows] = generator.of
+        shape[rows] = count
         # In the order of memory, in which the numbers of the whole batch would be drawn.
         transposed = units.stride(0) < units.stride(1)
-        whole = units.new_empty(shape[::-1]).t() if transposed else units.new_empty(shape)
-        whole.bernoulli_(1 - share, generator=generator)
-        keep = whole.narrow(rows, generator.rows.start, units.shape[rows])
+        drawn = units.new_empty(shape[::-1]).t() if transposed else units.new_empty(shape)
     else:
-        keep = torch.empty_like(units).bernoulli_(1 - share, generator=generator)
+        drawn = torch.empty_like(units)
+    keep = of_rows(generator, drawn.bernoulli_(1 - share, generator=generator), rows)
     return units * keep.div_(1 - share)

@@ -24,13 +24,13 @@ from torch import Tensor
 
 from made.network.connectivity import Connectivity
 from made.network.dense import dense_outputs
-from made.network.dropout import BatchGenerator
+from made.network.dropout import BatchGenerator, of_rows, whole_batch
 from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_likelihood
 from made.training.config import TrainingConfig
 from made.training.pairs import CountedPairs
-from made.training.workers import ALONE, Workers
+from made.training.workers import ALONE, Share, Workers
 
 __all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random", "random_bits"]
 
@@ -54,10 +54,12 @@ class Loss(NamedTuple):
     Attributes:
         value: the loss, to be differentiated.
         nll: the mean NLL of whole rows, to be reported as that of training; ``None`` if the update does not tell.
+        rows: the number of rows of which it is the mean.
     """
 
     value: Tensor
     nll: Tensor | None
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,23 +116,27 @@ class Objective:
         self.network, self.config = network, config
         self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
 
-    def questions(self, rows: Evidence, update: int) -> Questions:
-        """What the updates from ``update`` on ask of these rows."""
+    def questions(self, rows: Evidence, update: int, places: Tensor | None = None, of: int = 0) -> Questions:
+        """What the updates from ``update`` on ask of these rows; of some ``of`` more, ``places`` says which."""
         config, generator = self.config, self._generator(update, ENTRIES, rows)
+        generator.rows, generator.of = places, of
         parts = self._parts(rows, generator, config.nearly_complete) if config.segments > 1 else None
         if config.whole_rows and config.incomplete_rows:
             rows = hide_at_random(rows, config.incomplete_rows, generator)
         return Questions(rows, parts)
 
-    def __call__(self, questions: Questions, update: int, first_row: int, workers: Workers = ALONE) -> Loss:
+    def __call__(
+        self, questions: Questions, update: int, first_row: int, workers: Workers = ALONE, of: int | None = None
+    ) -> Loss:
         """The loss of a batch in update ``update``; ``first_row`` rows were seen before it.
 
-        Of several workers, each computes what its share of the rows contributes.
+        Of several workers, each computes what its share contributes; the batch has ``of`` rows in all.
         """
         config, family, batch = self.config, self.network.connectivities, questions.rows
-        generator, share = self._generator(update, DROPOUT, batch), workers.share(len(batch))
+        generator, share = self._generator(update, DROPOUT, batch), workers.share(len(batch) if of is None else of)
+        generator.rows, generator.of = None if share.whole else share.rows, share.of
         whole, by_update = True, config.mask_for == "update"
-        mask: int | Connectivity | range = update if by_update else range(first_row, first_row + len(batch))[share.rows]
+        mask: int | Connectivity | range = update if by_update else range(first_row, first_row + share.of)[share.rows]
         # With a segment for each column no unit is masked, and random queries are those of orderless training.
         masked = config.segments < len(self.network.columns)
         if config.whole_rows and self._bits(update, WHOLE_ROW) < config.whole_rows * 2**63:
@@ -139,12 +145,12 @@ class Objective:
             batch, whole = query_at_random(batch, generator), False
             mask = family.draw(update if by_update else first_row, lowest=0)
         elif questions.parts is not None:
-            return self._loss_of_parts(questions.parts, update, generator, workers)
-        if not share.whole:
-            batch, generator.rows, generator.of = batch[share.rows], share.rows, share.of
+            return self._loss_of_parts(questions.parts, update, generator, share, workers)
         log_p = log_likelihood(self.network, batch, mask, generator=generator)
         nll = share.part(-log_p.sum() / share.of)
-        return Loss(nll, nll.detach() if whole else None)
+        if not whole or not share.counts:
+            return Loss(nll, None)
+        return Loss(nll, nll.detach() if share.whole else nll.detach() * (share.of / len(batch)), len(batch))
 
     @torch.no_grad()
     def mean_over_orderings(
@@ -164,17 +170,17 @@ class Objective:
                     total += float((self._nll_of_parts(parts) * parts.scale).sum())
         return total / passes
 
-    def _loss_of_parts(self, parts: Parts, update: int, generator: BatchGenerator, workers: Workers) -> Loss:
-        counted = int(parts.scale.count_nonzero())  # none, if all rows of a small batch are nearly complete
-        share = workers.share(len(parts.scale))
-        if not share.whole:
-            parts, generator.rows, generator.of = parts[share.rows], share.rows, share.of
+    def _loss_of_parts(
+        self, parts: Parts, update: int, generator: BatchGenerator, share: Share, workers: Workers
+    ) -> Loss:
         nll = self._nll_of_parts(parts, generator)
         value = share.part((nll * parts.weights).sum() / share.of)
         if self.pairs and update % PAIRS_EVERY == 0:
             loss = self.pairs.loss(update // PAIRS_EVERY, max(16, share.of // 4), generator, workers)
             value = value + self.config.pairs * PAIRS_EVERY * loss
-        return Loss(value, share.part((nll.detach() * parts.scale).sum() / counted) if counted else None)
+        # None, if all rows of a small batch are nearly complete.
+        counted = int(parts.scale.count_nonzero()) if share.counts else 0
+        return Loss(value, (nll.detach() * parts.scale).sum() / counted, counted) if counted else Loss(value, None)
 
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
@@ -207,10 +213,11 @@ class Objective:
 def query_at_random(evidence: Evidence, generator: torch.Generator) -> Evidence:
     """Make a random share of each row given and another missing; at least one entry is asked for."""
     values = evidence.values
-    share = torch.rand(len(values), 2, generator=generator, device=values.device).sort(dim=1).values
-    role = torch.rand(values.shape, generator=generator, device=values.device)
+    rows, width = whole_batch(generator, len(values)), values.shape[1]
+    drawn = (torch.rand(rows, count, generator=generator, device=values.device) for count in (2, width, width))
+    share, role, one = (of_rows(generator, each) for each in drawn)
+    share = share.sort(dim=1).values
     given, asked = role < share[:, :1], role >= share[:, 1:]
-    one = torch.rand(values.shape, generator=generator, device=values.device)
     if evidence.observed is not None:
         given, asked, one = given & evidence.observed, asked & evidence.observed, one * evidence.observed
     asked.scatter_(1, one.argmax(dim=1, keepdim=True), True)
@@ -222,7 +229,9 @@ def query_at_random(evidence: Evidence, generator: torch.Generator) -> Evidence:
 def hide_at_random(evidence: Evidence, share: float, generator: torch.Generator) -> Evidence:
     """Hide entries of a share of the rows, each entry of a row with the same probability, which is uniform."""
     values = evidence.values
-    uniform = torch.rand(len(values), values.shape[1] + 2, generator=generator, device=values.device)
+    rows = whole_batch(generator, len(values))
+    uniform = torch.rand(rows, values.shape[1] + 2, generator=generator, device=values.device)
+    uniform = of_rows(generator, uniform)
     hidden = (uniform[:, 2:] < uniform[:, :1]) & (uniform[:, 1:2] < share)
     return evidence.asking(~hidden & evidence.is_observed, None)
 
@@ -238,9 +247,11 @@ def give_at_random(
     but one to ``most_hidden`` entries are given.
     """
     values, observed = evidence.values, evidence.observed
-    uniform = torch.rand(len(values), 2, values.shape[1], generator=generator, device=values.device)
-    share = torch.arange(len(values), device=values.device).mul(GOLDEN).add_(uniform[:1, 1, 0]).frac_()
-    place, one = uniform.unbind(dim=1)
+    rows = whole_batch(generator, len(values))
+    uniform = torch.rand(rows, 2, values.shape[1], generator=generator, device=values.device)
+    share = torch.arange(rows, device=values.device).mul(GOLDEN).add_(uniform[:1, 1, 0]).frac_()
+    share = of_rows(generator, share)
+    place, one = of_rows(generator, uniform).unbind(dim=1)
     given = place < share.unsqueeze(1)
     if observed is not None:
         given, one = given & observed, one * observed
@@ -248,7 +259,7 @@ def give_at_random(
     nearly = torch.zeros_like(share, dtype=torch.bool)
     if nearly_complete:
         most = min(most_hidden, values.shape[1])
-        draw = torch.rand(2, len(values), generator=generator, device=values.device)
+        draw = of_rows(generator, torch.rand(2, rows, generator=generator, device=values.device), axis=1)
         nearly, hidden = draw[0] < nearly_complete, (draw[1] * most).long().unsqueeze(1)
         shown = one < one.topk(most, dim=1).values.gather(1, hidden)
         given = torch.where(nearly.unsqueeze(1), shown if observed is None else shown & observed, given)

@@ -159,19 +159,18 @@ class Trainer:
         self.network.train()
         rows, size = self.rows, self.config.batch_size
         begin, kept, price = time.perf_counter() - self.state.seconds, time.perf_counter(), 0.0
-        several = self.workers.count > 1
-        with single_thread(self.small), signals(keep is not None or several) as stop:
-            batch = self.data[: -(-size // self.workers.count)]
-            threads = update_threads(self.objective, list(self.parameters.values()), batch)
+        workers = self.workers.count
+        with single_thread(self.small), signals(keep is not None or workers > 1) as stop:
+            threads = update_threads(self.objective, list(self.parameters.values()), self.data[: -(-size // workers)])
             while not self.finished:
                 left = rows - self.state.update % self.updates_per_epoch * size
-                with threads.timed(-(-min(size, left) // self.workers.count)):
+                with threads.timed(-(-min(size, left) // workers)):
                     stop_of_any = self._update(stop)
                 if self.state.update % self.updates_per_epoch == 0:
                     self.state.seconds = time.perf_counter() - begin
                     report(self._end_of_epoch())
                 tick(self.state.update)
-                now, stopped = time.perf_counter(), stop_of_any if several else stop
+                now, stopped = time.perf_counter(), stop_of_any if workers > 1 else stop
                 if keep is not None and (stopped or now - kept >= max(LEAST_SECONDS, 20 * price)):
                     self.state.seconds = now - begin
                     keep(self.snapshot())
@@ -274,33 +273,38 @@ class Trainer:
         return self._rows
 
     def _questions(self, epoch: int, position: int) -> Questions:
-        """What an update asks; :data:`TOGETHER` of them are drawn at a time."""
+        """What an update asks of the rows of this worker; :data:`TOGETHER` of them are drawn at a time."""
         size, (number, place) = self.config.batch_size, divmod(position, TOGETHER)
         if self._drawn[0] != (epoch, number):
             first = number * TOGETHER
-            rows = self.data[self._order(epoch)[first * size : (first + TOGETHER) * size]]
-            questions = self.objective.questions(rows, epoch * self.updates_per_epoch + first)
-            self._drawn = (epoch, number), questions
-        return self._drawn[1][place * size : (place + 1) * size]
+            rows = self._order(epoch)[first * size : (first + TOGETHER) * size]
+            own, update = self.workers.places(len(rows), size), epoch * self.updates_per_epoch + first
+            some = self.data[rows if own is None else rows[own]]
+            self._drawn = (epoch, number), self.objective.questions(some, update, own, len(rows))
+        own_size = len(range(size)[self.workers.share(size).rows])
+        return self._drawn[1][place * own_size : (place + 1) * own_size]
 
     def _update(self, stop: Sequence[int] = ()) -> bool:
         """One update; returns whether a worker was asked to ``stop``: all of them then stop after the same one."""
         config, update = self.config, self.state.update
         epoch, position = divmod(update, self.updates_per_epoch)
-        batch = self._questions(epoch, position)
+        batch, rows = self._questions(epoch, position), min(config.batch_size, self.rows - position * config.batch_size)
         rate = learning_rate_at(config.schedule, self.share, update / self.updates_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"] * rate
         for weight in self.parameters.values():
             weight.grad = None
-        loss, nll = self.objective(batch, update, epoch * self.rows + position * config.batch_size, self.workers)
+        before = epoch * self.rows + position * config.batch_size
+        loss, nll, counted = self.objective(batch, update, before, self.workers, rows)
         loss.backward()
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
-        value, asked = loss.detach(), loss.new_tensor(len(stop))
-        told = value if nll is None else nll
-        self.workers.add([*gradients, value, told, asked])
+        value, told = loss.detach(), loss.new_zeros(()) if nll is None else nll
+        counts = loss.new_tensor([counted, len(stop)])
+        if self.workers.count > 1:
+            self.workers.add([*gradients, value, told := told * counted, counts])
+            told = told / counts[0]
         norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
-        value, size, reported, stopped = torch.stack([value, norm, told, asked]).tolist()
+        value, size, reported, counted, stopped = torch.stack([value, norm, told, *counts]).tolist()
         if not math.isfinite(value) or not math.isfinite(size):
             raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
         if config.clip is not None and size > config.clip:
@@ -311,9 +315,9 @@ class Trainer:
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.values()), list(self.parameters.values()), 1 - decay)
         self.state.update += 1
-        if nll is not None:
-            self.state.loss += reported * len(batch)
-            self.state.rows += len(batch)
+        if counted:
+            self.state.loss += reported * rows
+            self.state.rows += rows
         return bool(stopped)
 
     def _end_of_epoch(self) -> Epoch:

@@ -68,6 +68,13 @@ class Workers:
         begin, end = (each * rows // self.count for each in (self.rank, self.rank + 1))
         return Share(slice(begin, end), rows) if begin < end else Share(slice(0, min(1, rows)), rows, counts=False)
 
+    def places(self, rows: int, size: int) -> Tensor | None:
+        """Where the shares of this worker are in so many rows of batches of a size; ``None`` if it is alone."""
+        if self.count == 1:
+            return None
+        batches = [(begin, self.share(min(size, rows - begin)).rows) for begin in range(0, rows, size)]
+        return torch.cat([torch.arange(begin + own.start, begin + own.stop) for begin, own in batches])
+
     def add(self, tensors: Sequence[Tensor]) -> None:
         """Replace tensors of one dtype by their sums over the workers."""
 
