@@ -166,6 +166,7 @@ class EoNADE(GradientBaseline):
         ('exact', True, 163)
     """
 
+    resumable: ClassVar[bool] = True
     TRAINING: ClassVar[dict[str, Any]] = GradientBaseline.TRAINING | {"learning_rate": 3e-3, "batch_size": 200}
     TRAINING |= {"max_epochs": 300, "patience": 30}
 

@@ -13,7 +13,7 @@ a row costs O(DK) and not O(D^2 K). :func:`sequential_pass` computes one column 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -234,6 +234,8 @@ class NADE(GradientBaseline):
         >>> answer.kind, -answer.mean() < 1, model.size
         ('exact', True, 115)
     """
+
+    resumable: ClassVar[bool] = True
 
     def __init__(
         self,

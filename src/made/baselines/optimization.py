@@ -1,6 +1,6 @@
 """Gradient training of the baselines' networks: their shared base class, and the loop with early stopping.
 
-MADE has its own trainer (:mod:`made.training.trainer`), which checkpoints and resumes; this loop does neither.
+MADE has its own trainer (:mod:`made.training.trainer`). This loop resumes after its last epoch, if it has a checkpoint.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from made.baselines.checkpoint import Progress, load_progress, save_progress
 from made.baselines.protocol import Baseline, Bits
 from made.errors import Diverged
 from made.network.threads import SMALL, single_thread
@@ -23,6 +25,7 @@ __all__ = ["EpochReport", "GradientBaseline", "Loss", "column_means", "floats", 
 # Called after each epoch with its number, the mean log-likelihood of the validation rows, and the seconds so far.
 EpochReport = Callable[[int, float, float], None]
 Loss = Callable[[Tensor, torch.Generator], Tensor]
+NO_SETTINGS = ("report", "checkpoint", "size", "epochs")  # attributes of a system that do not change its training
 
 
 class GradientBaseline(Baseline):
@@ -37,7 +40,12 @@ class GradientBaseline(Baseline):
         size: number of learned parameters.
         epochs: number of epochs trained.
         best_epoch_: the epoch whose weights were kept, by the validation rows.
+        checkpoint: the file to resume training from, and to write after each epoch; for ``resumable`` systems only,
+            whose loss has no state of its own.
     """
+
+    resumable: ClassVar[bool] = False
+    checkpoint: Path | None = None
 
     TRAINING: ClassVar[dict[str, Any]] = {"learning_rate": 1e-2, "schedule": "cosine", "clip": 5.0, "average": 0.99}
     TRAINING |= {"weight_decay": 0.0, "batch_size": 100, "max_epochs": 100, "patience": 20}
@@ -70,45 +78,53 @@ class GradientBaseline(Baseline):
         self.size = sum(weight.numel() for weight in weights)
         # Ten times as much as where training may choose by the clock, which this loop does not.
         with single_thread(self.size * config.batch_size <= 10 * SMALL):
-            begin, limit = time.perf_counter(), config.max_seconds or math.inf
-            generator = torch.Generator().manual_seed(config.seed)
+            limit, generator = config.max_seconds or math.inf, torch.Generator().manual_seed(config.seed)
             how = (config.optimizer, config.learning_rate, config.epsilon, config.momentum, config.weight_decay)
             optimizer = make_optimizer(parameters, *how, getattr(network, "slower", {}))
             average = [weight.detach().clone() for weight in weights]
-            best, best_score, waited, update = average, -math.inf, 0, 0
-            self.best_epoch_ = self.epochs = 0
-            per_epoch = math.ceil(len(rows) / config.batch_size)
-            for epoch in range(config.max_epochs):
+            best, done, per_epoch = average, Progress(), math.ceil(len(rows) / config.batch_size)
+            own = {name: value for name, value in vars(self).items() if name not in NO_SETTINGS and name[-1] != "_"}
+            settings = f"{type(self).__name__}, {sorted(own.items())}, {config}, {len(rows)} rows"
+            if self.checkpoint is not None and (found := load_progress(self.checkpoint, settings, generator)):
+                done, tensors = found
+                best = _restore(tensors, weights, average, optimizer)
+            begin = time.perf_counter() - done.seconds
+            while done.epochs < config.max_epochs and done.waited < config.patience and done.seconds < limit:
                 network.train()
                 for batch in torch.randperm(len(rows), generator=generator).split(config.batch_size):
-                    share = max(update / (config.max_epochs * per_epoch), (time.perf_counter() - begin) / limit)
+                    share = max(done.updates / (config.max_epochs * per_epoch), (time.perf_counter() - begin) / limit)
                     if share >= 1:
                         break
+                    rate = learning_rate_at(config.schedule, share, done.updates / per_epoch)
                     for group in optimizer.param_groups:
-                        group["lr"] = group["initial_lr"] * learning_rate_at(config.schedule, share, update / per_epoch)
+                        group["lr"] = group["initial_lr"] * rate
                     optimizer.zero_grad()
                     value = loss(rows[batch], generator)
                     value.backward()
                     norm = nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
                     if not (math.isfinite(value.item()) and math.isfinite(norm.item())):
-                        raise Diverged(f"update {update} (epoch {epoch}): not finite. Remedy: a lower 'learning_rate'.")
+                        where = f"update {done.updates} (epoch {done.epochs})"
+                        raise Diverged(f"{where}: not finite. Remedy: a lower 'learning_rate'.")
                     optimizer.step()
-                    update += 1
-                    decay = min(config.average or 0.0, update / (9 + update))  # the initial weights fade out soon
+                    done.updates += 1
+                    # The initial weights fade out soon.
+                    decay = min(config.average or 0.0, done.updates / (9 + done.updates))
                     torch._foreach_lerp_(average, [weight.detach() for weight in weights], 1 - decay)
                 network.eval()
                 current = [weight.detach().clone() for weight in weights]
                 _assign(weights, average)
-                found, waited = score(), waited + 1
-                if found > best_score:
-                    best, best_score, waited = [weight.clone() for weight in average], found, 0
-                    self.best_epoch_ = epoch
+                found_score, done.waited = score(), done.waited + 1
+                if found_score > done.best_score:
+                    best, done.best_score, done.waited = [weight.clone() for weight in average], found_score, 0
+                    done.best_epoch = done.epochs
                 _assign(weights, current)
-                self.epochs, seconds = epoch + 1, time.perf_counter() - begin
+                done.epochs, done.seconds = done.epochs + 1, time.perf_counter() - begin
+                if self.checkpoint is not None and math.isfinite(done.best_score):
+                    tensors = _tensors(weights, average, best, optimizer)
+                    save_progress(self.checkpoint, settings, done, tensors, generator)
                 if self.report is not None:
-                    self.report(epoch, found, seconds)
-                if waited >= config.patience or seconds >= limit:
-                    break
+                    self.report(done.epochs - 1, found_score, done.seconds)
+            self.best_epoch_, self.epochs = done.best_epoch, done.epochs
             _assign(weights, best)
             network.eval()
 
@@ -116,6 +132,29 @@ class GradientBaseline(Baseline):
 def _assign(weights: list[Tensor], values: list[Tensor]) -> None:
     with torch.no_grad():
         torch._foreach_copy_(weights, values)
+
+
+def _tensors(
+    weights: list[Tensor], average: list[Tensor], best: list[Tensor], optimizer: torch.optim.Optimizer
+) -> dict[str, Tensor]:
+    """All tensors of a training, by name."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    for number, (weight, mean, kept) in enumerate(zip(weights, average, best, strict=True)):
+        parts[str(number)] = {"weight": weight, "average": mean, "best": kept} | optimizer.state[weight]
+    return {f"{number}.{name}": tensor for number, named in parts.items() for name, tensor in named.items()}
+
+
+def _restore(
+    tensors: dict[str, Tensor], weights: list[Tensor], average: list[Tensor], optimizer: torch.optim.Optimizer
+) -> list[Tensor]:
+    """Give a training its tensors back, and return its best weights."""
+    best = []
+    for number, (weight, mean) in enumerate(zip(weights, average, strict=True)):
+        named = {name.partition(".")[2]: each for name, each in tensors.items() if name.startswith(f"{number}.")}
+        _assign([weight, mean], [named.pop("weight"), named.pop("average")])
+        best.append(named.pop("best"))
+        optimizer.state[weight].update(named)
+    return best
 
 
 def floats(*tables: Bits) -> Iterator[Tensor]:

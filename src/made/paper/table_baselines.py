@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from made.baselines.optimization import GradientBaseline
 from made.baselines.protocol import Density
 from made.io.datasets import Dataset
 from made.paper import published
-from made.paper.grid_search import GridSearch, fit_density
+from made.paper.grid_search import GridSearch, fit_density, run_folder
 
 __all__ = ["ALL", "MNIST_ROWS", "ROWS", "cases", "make", "rows_of"]
 
@@ -116,6 +117,8 @@ def _row(search: GridSearch, data: Dataset, row: str) -> dict[str, Any]:
         density: Density = system(**parameters, seed=search.seed)
         if hasattr(density, "report"):
             density.report = search.epoch_reporter(f"{data.name}, {name}")
+        if isinstance(density, GradientBaseline) and density.resumable:
+            density.checkpoint = run_folder(search.runs, data.name, f"{row}, {name}", search.seed) / "state.safetensors"
         facts = fit_density(density, data)
         more = {"valid_parts": density.parts_} if hasattr(density, "parts_") else {}
         return density, facts, more | {"masks": parameters.get("orderings", 1), "parameters": density.size}
