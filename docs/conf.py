@@ -27,16 +27,17 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.linkcode",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
     "pages",
     "generated",
+    "mathml",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_*"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 4
+smartquotes = False  # options start with two hyphens
 
 # The pages whose blocks are executed, every one.
 run_pages = [
@@ -58,6 +59,7 @@ napoleon_use_ivar = True
 napoleon_custom_sections = [("Arguments", "params_style")]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = "made"
 html_static_path = ["_static"]
 html_css_files = ["made.css"]
