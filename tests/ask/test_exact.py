@@ -61,7 +61,9 @@ def oracle(network, fields, text, masks=None) -> float:
         alone = rows.clone()
         alone[:, [name not in first for name in order]] = NAN
         log_p = log_prob(Ensemble(network, masks), alone)
-        log_p = log_p + log_prob(Ensemble(network, masks), rows, given=[name for name in order if name in first])
+        log_p = log_p + log_prob(
+            Ensemble(network, masks), rows, given=[d for d, name in enumerate(order) if name in first]
+        )
     else:
         log_p = log_prob(Ensemble(network, masks), rows)
     for state, p in zip(every, log_p.exp().tolist(), strict=True):
