@@ -19,7 +19,6 @@ MISSING = {
     "MADE 1hl (32 masks)": SLOW,
     "MADE 2hl (1 mask)": "trained with 1000 units in each layer only",
     "MADE 2hl (32 masks)": SLOW,
-    "NADE 1hl (fixed order)": UNTRAINED,
     "EoNADE 1hl (128 orderings)": UNTRAINED,
     "EoNADE 2hl (128 orderings)": UNTRAINED,
     "parts of DBM 2hl": "trained before results had them; training takes two hours",
