@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["shortened", "visible"]
-
 
 def visible(text: str, *, lines: bool = False) -> str:
     r"""Text without characters that do something to a terminal: they are shown as Python would write them.

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["argument", "for_command_line", "hint", "written_entry"]
-
 _command_line: ContextVar[bool] = ContextVar("command_line", default=False)
 
 

@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["LATER", "NETWORK", "PARAMETERS", "PLAIN", "PRESETS", "TRAINING", "Bounds", "Parameter", "defaults"]
-
 
 class Bounds(NamedTuple):
     """The range of a number; ``closed`` names the ends that belong to it, as in scikit-learn's ``Interval``."""

@@ -18,19 +18,6 @@ from made.errors import QuestionError
 from made.tables.dates import seconds_in
 from made.tables.field import Field
 
-__all__ = [
-    "Box",
-    "Boxes",
-    "Region",
-    "box_of",
-    "boxes_of",
-    "columns_of",
-    "common",
-    "everything",
-    "is_points",
-    "values_in",
-]
-
 Region: TypeAlias = tuple[tuple[float, float], ...]
 Box: TypeAlias = Mapping[int, Region]
 Boxes: TypeAlias = list[dict[int, Region]]

@@ -35,8 +35,6 @@ from made.queries.ensemble import Ensemble
 from made.queries.likelihood import log_prob
 from made.tables.field import Field
 
-__all__ = ["Probability", "probability"]
-
 MOST_STATES = 10_000
 SAMPLES = 4096
 OF_NEGATION = ", for the negation, subtracted from 1"

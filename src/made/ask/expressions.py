@@ -6,9 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["And", "Comparison", "Condition", "Membership", "Missing", "Not", "Or", "Query", "Range", "Value"]
-__all__ += ["written_name", "written_value"]
-
 Value: TypeAlias = str | float | int | bool
 
 # Reserved words, and the syntax of bare words and numbers.

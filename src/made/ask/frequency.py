@@ -13,8 +13,6 @@ from made.ask.parser import parse
 from made.columns.base import MISSING
 from made.tables.field import Field
 
-__all__ = ["satisfied"]
-
 
 def satisfied(question: str | Query, fields: Sequence[Field], codes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Whether each coded row satisfies what is asked, 1 or 0; NaN where what is given does not hold, or a value of a

@@ -37,8 +37,6 @@ from made.errors import QuestionError
 from made.tables.dates import seconds_in
 from made.tables.field import OTHER, Field
 
-__all__ = ["parse"]
-
 MOST_NESTED = 50
 MOST_CHARACTERS = 1_000_000
 SHOWN = 60  # characters before and after the place that an error marks

@@ -28,8 +28,6 @@ from made.queries.evidence import Evidence
 from made.queries.random import uniform
 from made.queries.sampling import complete
 
-__all__ = ["Cells", "Estimate", "Paths", "impossible"]
-
 ROWS = 1000  # in a pass
 NUMBERS = 2**18  # output units, of rows and cells together, worked on at once
 MOST_CELLS = 2**22  # of all paths together, in one column

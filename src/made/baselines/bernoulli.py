@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from made.baselines.protocol import Baseline, Bits, Floats, LogProb
 
-__all__ = ["BernoulliMixture"]
-
 COMPONENTS = (10, 20, 50, 100, 200, 500)
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
 PATIENCE = 8  # EM steps without progress

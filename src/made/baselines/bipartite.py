@@ -28,22 +28,6 @@ from torch.nn import functional as F
 
 from made.baselines.optimization import repeat_rows
 
-__all__ = [
-    "VALIDATION_AIS",
-    "Bipartite",
-    "CenteredBipartite",
-    "GibbsChains",
-    "LogPartition",
-    "anneal",
-    "contrastive_loss",
-    "enumerate_states",
-    "epoch_rows",
-    "gibbs",
-    "log_partition",
-    "sample_bernoulli",
-    "sample_visible",
-]
-
 EPOCH_ROWS = 20_000  # at least, because log Z is estimated after each epoch
 EXACT = 16  # units of the smaller side up to which all its states are enumerated
 STATES_AT_A_TIME = 4096

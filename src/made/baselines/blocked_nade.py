@@ -20,8 +20,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-__all__ = ["ACTIVATIONS", "BLOCK_WIDTH", "blocked_logits"]
-
 BLOCK_WIDTH = 16  # columns
 
 # The function, and the gradient of the activations from that of the units.

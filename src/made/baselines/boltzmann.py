@@ -70,8 +70,6 @@ from made.baselines.optimization import GradientBaseline, Loss, column_means, fl
 from made.baselines.protocol import Bits, LogProb
 from made.training.config import TrainingConfig
 
-__all__ = ["DBM", "DBN", "RBM", "BoltzmannBaseline", "add_second_layer", "mean_field", "variational_bound"]
-
 Options = Mapping[str, Any] | None
 Score = Callable[[Bipartite], Tensor]
 

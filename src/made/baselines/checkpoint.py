@@ -17,8 +17,6 @@ from made.errors import ModelError
 from made.io.atomic import atomic
 from made.model.checkpoint import read_tensors
 
-__all__ = ["Progress", "load_progress", "save_progress"]
-
 
 @dataclass
 class Progress:

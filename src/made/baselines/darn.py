@@ -43,8 +43,6 @@ from made.baselines.optimization import GradientBaseline, column_means, floats
 from made.baselines.protocol import Bits, LogProb
 from made.network.threads import single_thread
 
-__all__ = ["DARN", "DARNNetwork"]
-
 WEIGHTS = ("U", "V", "A", "E")
 INITIAL_NOISE = -5.0  # log s
 LEAST_VARIANCE = 1e-8  # of a sum, so that its root is differentiable

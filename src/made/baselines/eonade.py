@@ -34,8 +34,6 @@ from made.baselines.protocol import Bits, LogProb
 from made.columns.discrete import LEAST_DEVIATION
 from made.network.threads import single_thread
 
-__all__ = ["EoNADE", "OrderlessNetwork", "agnostic_loss", "random_parts"]
-
 TRAINING_PARTS = 10_000  # random parts of rows in an epoch, at least
 VALIDATION_PARTS = 4000  # random parts of the validation rows, the same in all epochs
 

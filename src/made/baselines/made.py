@@ -27,8 +27,6 @@ import numpy as np
 from made.baselines.protocol import Baseline, Bits, LogProb
 from made.parameters import PLAIN
 
-__all__ = ["FVSBN", "MADEBaseline", "MaskSampling", "OneMask"]
-
 # From no regularisation to much. One-hot tables need high learning rates and biases that start at zero, tables of a few
 # hundred rows the opposite.
 TRIES: tuple[Mapping[str, Any], ...] = (

@@ -27,8 +27,6 @@ from made.baselines.protocol import Bits, LogProb
 from made.columns.discrete import LEAST_DEVIATION
 from made.network.threads import single_thread
 
-__all__ = ["NADE", "ROWS_AT_A_TIME", "NADENetwork", "row_log_prob", "sample_orderings", "sequential_pass"]
-
 ROWS_AT_A_TIME = 200  # their activations in one column fit the processor's cache
 
 

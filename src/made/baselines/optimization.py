@@ -20,8 +20,6 @@ from made.errors import Diverged
 from made.network.threads import SMALL, single_thread
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 
-__all__ = ["EpochReport", "GradientBaseline", "Loss", "column_means", "floats", "repeat_rows"]
-
 # Called after each epoch with its number, the mean log-likelihood of the validation rows, and the seconds so far.
 EpochReport = Callable[[int, float, float], None]
 Loss = Callable[[Tensor, torch.Generator], Tensor]

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from made.errors import DataError
 
-__all__ = ["SIGNS", "Baseline", "Bits", "Density", "Floats", "LikelihoodKind", "LogProb", "check_binary"]
-
 Bits = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 LikelihoodKind = Literal["exact", "estimate", "bound"]

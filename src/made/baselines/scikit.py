@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from made.baselines.protocol import Baseline, Bits, LikelihoodKind, LogProb
 from made.errors import QuestionError
 
-__all__ = ["Scikit"]
-
 CONTINUOUS = ("KernelDensity", "GaussianMixture", "BayesianGaussianMixture", "PCA", "FactorAnalysis")
 
 

@@ -37,8 +37,6 @@ from made.baselines.nade import NADE, NADENetwork, sample_orderings
 from made.baselines.protocol import LogProb, check_integer
 from made.errors import DataError
 
-__all__ = ["DIRECTIONS", "ImageShifts", "TiedMADE", "scan_ordering"]
-
 VALIDATION_ORDERINGS = 4  # averaged after each epoch
 DIRECTIONS = 8  # of shifted images
 

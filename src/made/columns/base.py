@@ -29,8 +29,6 @@ from made.columns.bins import Bars, Histogram, bars, histogram
 from made.columns.form import Form, Target
 from made.errors import QuestionError
 
-__all__ = ["LEAST_LEVEL", "MISSING", "TAILS", "Bound", "Column", "Summary"]
-
 Bound: TypeAlias = float | Tensor
 
 # The place of "missing" on the axis of numbers, where it is a value of its own: after all others.

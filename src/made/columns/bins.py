@@ -8,8 +8,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bars", "Histogram", "bars", "common", "histogram"]
-
 Numbers: TypeAlias = NDArray[np.float64]
 
 BINS = 24

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["choose"]
-
 
 def choose(log_weight: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
     """An alternative drawn by weight, and a fresh uniform number: the position of ``uniform`` within its share.

@@ -18,8 +18,6 @@ from made.columns.form import Form, Target
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
-__all__ = ["Binary", "Categorical"]
-
 LEAST_DEVIATION = 0.1  # of a standardised input
 
 

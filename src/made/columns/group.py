@@ -16,8 +16,6 @@ from made.columns.discrete import Binary
 from made.columns.fused import Likelihood, Targets
 from made.errors import DataError
 
-__all__ = ["Columns", "Rows"]
-
 Rows: TypeAlias = Tensor | ArrayLike
 
 

@@ -40,8 +40,6 @@ from made.columns.scale import FARTHEST_BENT, Scaled
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.transform import log_slope
 
-__all__ = ["Numeric"]
-
 # A ten-thousandth of every mixture belongs to ever wider logistics, whose sum has a tail like a power of z: a value far
 # from all training data costs tens of nats, not thousands. On a curved scale, one logistic has such a tail.
 WIDE_SCALES = (4.0, 20.0, 100.0, 500.0, 2500.0)

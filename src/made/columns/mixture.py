@@ -23,8 +23,6 @@ from torch import Tensor
 from made.columns.base import LEAST_LEVEL, TAILS, Summary
 from made.columns.scale import Scaled
 
-__all__ = ["LogisticMixture"]
-
 MOST_ITERATIONS = 100
 TOLERANCE = 1e-9  # of the logit of a probability
 NEAR = 1e-5  # the last step of an inversion, in the least scale of the components

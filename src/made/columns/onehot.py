@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from made.errors import DataError
 
-__all__ = ["Exclusive"]
-
 EXPECTED = 10.0  # the least expected number of pairs of ones of a group, if its columns were independent
 
 

@@ -22,8 +22,6 @@ from made.columns.form import Form, Target
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
-__all__ = ["Ordinal"]
-
 
 @dataclass(frozen=True)
 class Ordinal(Column):

@@ -28,8 +28,6 @@ from made.columns.logistic import Numeric
 from made.columns.mixture import LogisticMixture
 from made.columns.settings import is_finite
 
-__all__ = ["PointMasses"]
-
 # The transformed points are multiples of this, far beyond any standardised value.
 CODE = 2.0**100
 

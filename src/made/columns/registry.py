@@ -12,8 +12,6 @@ from made.columns.ordinal import Ordinal
 from made.columns.point_masses import PointMasses
 from made.errors import ModelError
 
-__all__ = ["FIELD_KEYS", "PLUGINS", "find_kind", "kind_names", "register"]
-
 # Keys of a column in config.json that do not belong to its kind.
 FIELD_KEYS = ("name", "kind", "values", "dtype", "missing", "other", "storage")
 # The environment variable that names modules, separated by commas, which register kinds when they are imported.

@@ -12,8 +12,6 @@ from torch import Tensor
 from made.columns.base import Column
 from made.columns.transform import bend, log_slope, unbend
 
-__all__ = ["FARTHEST_BENT", "Scaled"]
-
 # The largest standardised value: its square fits into single precision.
 FARTHEST = 1e15
 

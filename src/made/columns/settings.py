@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["NUMERIC_SETTINGS", "is_finite", "read_settings"]
-
 # Format 1 has these for every built-in kind, and the defaults where they mean nothing.
 NUMERIC_SETTINGS = {"location": 0.0, "scale": 1.0, "step": 0.0}
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["bend", "choose_curve", "log_slope", "unbend"]
-
 # The least gain of a curved scale: log-likelihood of a normal distribution, in nats per value.
 GAIN = 0.05
 # Candidates for the turn from linear to logarithmic: quantiles of the distance from the centre.

@@ -23,8 +23,6 @@ from torch import Tensor
 
 from made.columns.form import Target
 
-__all__ = ["Unseen"]
-
 
 @dataclass(frozen=True)
 class Unseen:

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["PART", "atomic", "staged", "sync"]
-
 PART = re.compile(r"\.made-[0-9a-f]{32}\.part")  # what a killed process may leave behind
 
 

@@ -13,8 +13,6 @@ import pyarrow as pa
 from made.errors import DataError
 from made.io.time_zones import zone_of
 
-__all__ = ["check_names", "check_size", "check_types", "is_text", "limit_bytes", "parsing", "suffix_of"]
-
 SUFFIXES = (".csv", ".parquet", ".npy", ".npz")
 
 

@@ -16,8 +16,6 @@ from pyarrow import csv
 from made.errors import DataError
 from made.io.checks import check_names, parsing
 
-__all__ = ["NULLS", "csv_tables"]
-
 BLOCK = 1 << 20  # bytes to parse at once; more if a row is longer
 LONGEST = 1 << 25  # bytes of a row
 NULLS = csv.ConvertOptions().null_values  # the words that pyarrow takes for null: "", NA, NaN, null, ...

@@ -25,9 +25,6 @@ from made.errors import DataError
 from made.io.atomic import atomic
 from made.io.read import read, shapes
 
-__all__ = ["DIGESTS", "NAMES", "SPLITS", "TABLES", "Dataset", "DatasetInfo", "cache", "digits", "download", "known"]
-__all__ += ["load", "split", "state", "table_file", "where"]
-
 SPLITS = ("train", "valid", "test")
 
 _RELEASE = "https://github.com/mgermain/MADE"  # the paper's; its tag is ICML2015

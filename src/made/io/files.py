@@ -19,8 +19,6 @@ from made.errors import DataError
 from made.io.checks import SUFFIXES, is_text
 from made.io.read import stream
 
-__all__ = ["Files", "Paths", "are_paths"]
-
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 ROWS = 2**16  # of a piece

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from made.errors import QuestionError
 
-__all__ = ["LOCK", "hold"]
-
 LOCK = ".made.lock"
 TRIES = 10  # how often to create a folder that another process removes because its own write failed
 

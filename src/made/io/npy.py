@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from made.errors import DataError
 from made.io.checks import check_size, parsing
 
-__all__ = ["npy_rows", "npz_rows", "npz_shapes", "plain_float"]
-
 CHUNK = 1 << 20
 HEADER = 1 << 14  # bytes; more than NumPy allows the header of an array
 MEMBERS = 1000  # the most members of an archive

@@ -18,8 +18,6 @@ from pyarrow import parquet
 from made.errors import DataError
 from made.io.checks import check_names, check_size, check_types, is_text, limit_bytes, parsing
 
-__all__ = ["parquet_tables"]
-
 AT_ONCE = 1 << 25  # bytes to decode at once
 PAGES = 1 << 28  # bytes of the largest page of each column, together; more if there are many columns
 PAGE = 1 << 22  # bytes of a page that no writer exceeds in columns of numbers

@@ -25,8 +25,6 @@ from made.io.csv_blocks import csv_tables
 from made.io.npy import npy_rows, npz_rows, npz_shapes
 from made.io.parquet_pages import parquet_tables
 
-__all__ = ["read", "shapes", "stream"]
-
 CHUNK = 1 << 20
 PIECE = 1 << 25  # bytes of a piece that has fewer rows than asked for, if an entry takes more than ENTRY on the average
 ENTRY = 32

@@ -6,8 +6,6 @@ import datetime
 import re
 import zoneinfo
 
-__all__ = ["OFFSET", "zone_of"]
-
 OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)", re.ASCII)
 
 

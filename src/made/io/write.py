@@ -26,8 +26,6 @@ from made.io.checks import check_names, check_types, is_text, suffix_of
 from made.io.csv_blocks import NULLS
 from made.io.npy import plain_float
 
-__all__ = ["Writer", "as_table", "as_text", "spreadsheet_safe", "write_csv"]
-
 # How text begins that a spreadsheet runs as a formula; the last four are the wide forms of the first.
 FORMULA = "\\A([=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
 

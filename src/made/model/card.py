@@ -12,8 +12,6 @@ from made.display import visible
 from made.tables.schema import Schema
 from made.training.state import Epoch
 
-__all__ = ["card"]
-
 MOST_COLUMNS = 100
 
 

@@ -24,18 +24,6 @@ from made.network.masked import Network
 from made.queries.missingness import Missingness
 from made.training.state import Epoch, State
 
-__all__ = [
-    "MISSING_VALUES",
-    "Stored",
-    "checkpoint",
-    "checkpoint_content",
-    "checkpoint_name",
-    "history_lines",
-    "read_folder",
-]
-__all__ += ["read_tensors", "tensors_file"]
-
-
 MISSING_VALUES = "missing.safetensors"  # since format 2; a folder may lack it
 TRIES = 10  # reads of a model that another process is replacing
 

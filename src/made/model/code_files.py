@@ -27,8 +27,6 @@ from made.io.atomic import atomic
 from made.io.lock import hold
 from made.queries.evidence import Evidence
 
-__all__ = ["CodeFiles", "Part"]
-
 FOLDER, ABOUT = ".made-codes", "about.json"
 NAMES = ("train.values", "train.observed", "valid.values", "valid.observed")
 WAIT = 1.0  # seconds to wait for another process that writes to the same folder

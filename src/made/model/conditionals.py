@@ -18,8 +18,6 @@ from made.queries.conditional import Prediction
 from made.tables.dates import DAY
 from made.tables.field import Field
 
-__all__ = ["Conditional", "Conditionals", "Edges", "conditional", "edges_of", "shares"]
-
 LEVELS = 400  # quantiles of a column of numbers, from which its bins are chosen
 NUDGE = 1e-9  # of a step, by which rounding may move an edge
 

@@ -27,8 +27,6 @@ from made.tables.schema import Schema
 from made.training.order import epoch_rows
 from made.training.trainer import Trainer
 
-__all__ = ["Config", "Data", "data_digest", "new_config", "number_of_epochs", "number_of_masks", "number_of_segments"]
-
 MOST_SEGMENTED = 128  # columns, up to which segments="auto" evaluates each column in a pass of its own
 
 

@@ -32,8 +32,6 @@ from made.tables.table import Table
 from made.training.progress import reading
 from made.training.weights import RowWeights
 
-__all__ = ["Dataset"]
-
 IN_MEMORY = 2**28  # bytes of codes of a table in files, up to which they are kept in memory
 MOST_HELD_OUT = 2**16  # rows
 

@@ -21,8 +21,6 @@ from made.model.view import View
 from made.queries.conditional import Prediction
 from made.queries.random import uniform
 
-__all__ = ["SAMPLES", "Association", "MutualInformation", "association"]
-
 SAMPLES = 2048
 
 

@@ -11,8 +11,6 @@ from torch.distributions import Distribution, constraints
 
 from made.model.rows import Rows
 
-__all__ = ["RowDistribution"]
-
 
 class RowDistribution(Distribution):
     """The rows of a model: an event is a row of codes, a tensor of shape (columns).

@@ -19,8 +19,6 @@ from made.tables.schema import Schema
 from made.tables.stream import TableStream
 from made.tables.table import Table
 
-__all__ = ["AnyTable", "Encoded", "draw_apart", "encode"]
-
 AnyTable: TypeAlias = Table | TableStream
 
 SPLIT = 4  # the stream of random numbers that draws the validation rows

@@ -31,9 +31,6 @@ from made.io.atomic import PART, atomic, staged, sync
 from made.io.lock import hold
 from made.model.manifest import LARGEST_JSON, MANIFEST, NAMES, Manifest, Written, parse_object
 
-__all__ = ["Content", "Folder", "add_files", "check_replaceable", "commit", "is_begun", "is_model"]
-__all__ += ["manifest_text", "real_path", "replace_folder"]
-
 HISTORY = "history.jsonl"
 WAIT = 60.0  # seconds, for another process that writes to the same folder
 

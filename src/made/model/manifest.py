@@ -12,8 +12,6 @@ from typing import Any
 
 from made.errors import ModelError
 
-__all__ = ["FORMAT", "LARGEST_JSON", "MANIFEST", "NAMES", "Manifest", "Written", "parse_object"]
-
 FORMAT = 2  # since numbers are encoded between knots; folders of format 1 are read
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 2**20

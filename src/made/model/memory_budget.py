@@ -14,7 +14,6 @@ from made.training.state import FINALISTS
 if TYPE_CHECKING:
     from made.model.config import Config
 
-__all__ = ["check_memory", "free_bytes", "training_bytes"]
 
 # The state of each optimizer, in numbers for each weight.
 OPTIMIZER = {"adadelta": 2, "adagrad": 1, "adam": 2, "adamw": 2, "sgd": 1}

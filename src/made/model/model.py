@@ -36,8 +36,6 @@ from made.tables.table import Table
 from made.training.state import Epoch, State
 from made.training.weights import checked_weights
 
-__all__ = ["Model", "RandomState"]
-
 RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
 
 

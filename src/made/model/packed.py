@@ -10,8 +10,6 @@ from typing import TypeVar
 from made.errors import ModelError
 from made.model.manifest import MANIFEST, NAMES
 
-__all__ = ["packed", "unpacked"]
-
 Model = TypeVar("Model")
 
 

@@ -11,8 +11,6 @@ from made.queries.conditional import Forecast
 from made.tables.dates import DAY
 from made.tables.field import Field
 
-__all__ = ["predicted"]
-
 
 def predicted(field: Field, found: Forecast, names: Sequence[str] = ("q05", "median", "q95")) -> pa.Table:
     """The forecast of a column; ``names`` are those of its quantiles."""

@@ -34,8 +34,6 @@ from made.training.trainer import Trainer
 from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
-__all__ = ["check_parameters", "prepare", "training_config"]
-
 WHOLE_ROWS = 0.5  # the share of updates
 
 

@@ -21,8 +21,6 @@ from made.queries.ensemble import Ensemble
 from made.tables.schema import Schema
 from made.tables.table import Table
 
-__all__ = ["Rows"]
-
 
 class Rows:
     """The columns of a model, and the conversion of rows."""

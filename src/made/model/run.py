@@ -23,8 +23,6 @@ from made.training.progress import TensorBoard, bar
 from made.training.state import Epoch
 from made.training.trainer import Trainer
 
-__all__ = ["Run", "check_same", "longer"]
-
 WAIT = 1.0  # seconds to wait for a process that saves to the same folder; one that trains there takes longer
 # Parameters that may differ when a run is resumed.
 FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")

@@ -29,8 +29,6 @@ from made.training.missingness import learn_missingness
 from made.training.trainer import Trainer
 from made.training.weights import RowWeights
 
-__all__ = ["EPOCHS", "updated"]
-
 EPOCHS = 20
 LEAST_DRAWN, DRAWN = 2_000, 3  # rows, and a multiple of the new ones
 HELD_OUT = 7  # every so many rows are for validation

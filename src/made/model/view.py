@@ -29,8 +29,6 @@ from made.queries.missingness import Missingness, draw_incomplete
 from made.tables.field import Field
 from made.tables.schema import Schema
 
-__all__ = ["View"]
-
 Codes = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Buffers"]
-
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 

@@ -16,8 +16,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["scales"]
-
 MOST = 4.0  # of |log s|
 
 

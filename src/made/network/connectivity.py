@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from made.network.limits import check_masks
 
-__all__ = ["Connectivities", "Connectivity"]
-
 Integers = NDArray[np.int64]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["BatchGenerator", "drop_out", "of_rows", "whole_batch"]
-
 
 class BatchGenerator(torch.Generator):
     """A random generator for some rows of a batch. Numbers are drawn for the whole batch (:func:`whole_batch`), so that

@@ -22,8 +22,6 @@ from made.network.connectivity import Integers
 from made.network.staircase import exact_degrees, multiply, parts
 from made.network.threads import share
 
-__all__ = ["Grouped", "gathered_product"]
-
 
 class Grouped:
     """The units of one layer, grouped by ranges of degrees.

@@ -24,8 +24,6 @@ from made.network.staircase import (
     staircase_product,
 )
 
-__all__ = ["Layout", "SortedLayout", "StoredLayout"]
-
 GATHERED = 2**21  # weights of a matrix, from which gathering them saves more time than it takes
 
 

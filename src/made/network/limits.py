@@ -8,8 +8,6 @@ from typing import Any
 from made.errors import QuestionError
 from made.hints import argument
 
-__all__ = ["DIRECT", "LAYERS", "MASKS", "PASSES", "ROWS", "UNITS", "check_masks", "check_sizes", "has_direct"]
-
 LAYERS = 256  # hidden layers
 UNITS = 2**20  # hidden units, of all layers together
 MASKS = 2**16  # averaged by a query

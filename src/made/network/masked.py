@@ -35,8 +35,6 @@ from made.network.layout import Layout, SortedLayout, StoredLayout
 from made.network.threads import Threads
 from made.network.weights import matrix_layers, weight_shapes
 
-__all__ = ["ACTIVATIONS", "Network"]
-
 MOST_STORED = 2**24  # entries of stored masks
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -33,18 +33,6 @@ from made.network.buffers import Buffers
 from made.network.connectivity import Integers
 from made.network.threads import share, workers
 
-__all__ = [
-    "Block",
-    "Sorted",
-    "Staircase",
-    "compared_product",
-    "cut_degrees",
-    "exact_degrees",
-    "multiply",
-    "parts",
-    "staircase_product",
-]
-
 
 def cut_degrees(columns: int, widest: int) -> Integers:
     """Cut the degrees 0, ..., D - 1 into ranges for a network whose widest layer has ``widest`` units.

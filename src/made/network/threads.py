@@ -15,8 +15,6 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-__all__ = ["SMALL", "Threads", "share", "single_thread", "workers"]
-
 SMALL = 10**7  # multiply-adds of a pass, up to which a second thread costs more than it saves
 RARELY = 20  # a slower way is tried again after this many times its time
 LATELY = 0.5  # the weight of the latest time in the mean

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from made.columns.group import Columns
 
-__all__ = ["matrix_layers", "weight_shapes"]
-
 
 def matrix_layers(depth: int, *, direct: bool = False, conditioning: bool = False) -> dict[str, tuple[int, int]]:
     """Each matrix of a network of ``depth`` hidden layers: the layer it leads to, and the layer it comes from.

@@ -10,8 +10,6 @@ from made.io.datasets import Dataset
 from made.paper.grid_search import GridSearch
 from made.paper.table_mnist import PROTOCOL
 
-__all__ = ["make", "plot"]
-
 RATE = 0.05
 
 

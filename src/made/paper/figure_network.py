@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXAMPLE", "edges", "make_figure", "plot"]
 
 EXAMPLE = Connectivity(np.array([3, 1, 2]), (np.array([2, 1, 2, 2]), np.array([1, 2, 2, 1])))
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["nearest", "plot", "plot_images", "tile_images"]
 
 BATCH = 500  # samples compared at a time, to bound memory
 

@@ -25,8 +25,6 @@ from made.paper.results_file import ResultsFile
 from made.parameters import PLAIN
 from made.queries.likelihood import mean_and_interval
 
-__all__ = ["GridSearch", "as_json", "fit_density", "fit_facts", "run_folder"]
-
 M = TypeVar("M")
 Facts = dict[str, Any]
 Cases = Mapping[str, Mapping[str, Any]]

@@ -35,8 +35,6 @@ from made.model.folder import Folder, is_model, replace_folder
 from made.paper.grid_search import GridSearch, as_json, fit_density, fit_facts
 from made.parameters import PLAIN
 
-__all__ = ["ROWS", "Member", "log_mean_prob", "make", "train_estimator", "train_tied"]
-
 ROWS = ("ours", "any-order")
 TRIALS = 60  # of the search of each recipe
 MEMBERS = 8  # of an ensemble after a search

@@ -7,8 +7,6 @@ import platform
 import subprocess
 from pathlib import Path
 
-__all__ = ["machine_info", "source_commit"]
-
 
 def source_commit() -> str:
     """The commit of the running code, with a plus if it was modified; "unknown" outside of a clone."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ABSENT", "INTERVALS", "MNIST", "MNIST_INTERVALS", "MNIST_TRACTABLE", "SUPPLEMENT", "UCI", "UCI_SETS"]
-
 UCI_SETS = ("adult", "connect4", "dna", "mushrooms", "nips", "ocr_letters", "rcv1", "web")
 
 # Datasets without results of ours, and why.

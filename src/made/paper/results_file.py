@@ -13,8 +13,6 @@ from made.io.atomic import atomic
 from made.io.lock import hold
 from made.paper.provenance import source_commit
 
-__all__ = ["FIELDS", "ResultsFile"]
-
 LOCK_SECONDS = 60.0  # to wait for another command that writes to the same file
 # Every object has these fields, null where one does not apply.
 FIELDS = ("dataset", "row", "valid_nll", "test_nll", "ci95", "masks", "config", "seed", "epochs", "seconds", "commit")

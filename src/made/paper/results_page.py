@@ -11,8 +11,6 @@ from made.errors import DataError
 from made.paper import published
 from made.paper.results_file import FIELDS, ResultsFile
 
-__all__ = ["NAMES", "complexity_tables", "describe_orderings", "results_page"]
-
 Row = Mapping[str, Any]
 
 # The files of the results, and the command that produces each.

@@ -18,8 +18,6 @@ from made.io.datasets import Dataset
 from made.paper import published
 from made.paper.grid_search import GridSearch, fit_density, run_folder
 
-__all__ = ["ALL", "MNIST_ROWS", "ROWS", "cases", "make", "rows_of"]
-
 
 class Baseline(NamedTuple):
     """A row: module and class of its system, fixed parameters, and the grid of each budget.

@@ -34,8 +34,6 @@ from made.network.threads import single_thread
 from made.queries.ensemble import Ensemble
 from made.queries.likelihood import log_prob
 
-__all__ = ["TABLE", "Sizes", "fit_power_law", "measure", "operations"]
-
 ROWS = 100  # the paper's batch
 REPEATS = 15
 

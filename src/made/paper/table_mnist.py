@@ -8,8 +8,6 @@ from typing import Any
 from made.io.datasets import Dataset
 from made.paper.grid_search import GridSearch
 
-__all__ = ["ROWS", "SET", "WIDTH", "cases", "make"]
-
 SET = "binarized_mnist"
 # Layers and masks of each row.
 ROWS = {

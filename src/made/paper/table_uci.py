@@ -8,8 +8,6 @@ from typing import Any, Literal
 from made.io.datasets import Dataset
 from made.paper.grid_search import GridSearch
 
-__all__ = ["ROWS", "TEST_MASKS", "cases", "make"]
-
 ROWS = ("MADE", "MADE mask sampling")
 TEST_MASKS = 1000
 

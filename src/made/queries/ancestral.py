@@ -19,8 +19,6 @@ from made.network.calibration import scales
 from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS, Network
 
-__all__ = ["ancestral"]
-
 
 class _Corner(NamedTuple):
     """The corner of one matrix in one range of degrees.

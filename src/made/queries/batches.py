@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from made.errors import MadeError
 
-__all__ = ["ROWS_AT_A_TIME", "blocks", "counted_from", "in_blocks"]
-
 ROWS_AT_A_TIME = 10_000
 
 E = TypeVar("E")

@@ -24,9 +24,6 @@ from made.queries.evidence import Evidence
 from made.queries.incremental import IncrementalPass, rows_at_a_time
 from made.queries.likelihood import log_prob, outputs, require_prefixes
 
-__all__ = ["Forecast", "Prediction", "Summary", "column_units", "forecast", "masks_agree"]
-__all__ += ["predict", "predictions", "quantiles"]
-
 MOST_UNITS = 2**18  # output units, in probabilities of several values at a time
 
 

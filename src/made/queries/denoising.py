@@ -39,8 +39,6 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
 from made.queries.random import uniform
 
-__all__ = ["MOST_STATES", "Denoised", "Gibbs", "denoise"]
-
 MOST_STATES = 4096
 NEVER = -1e9  # log of zero; unlike -inf, it can be multiplied by zero
 

@@ -10,8 +10,6 @@ import numpy as np
 from made.network.masked import Network
 from made.queries.schedule import PassSchedule
 
-__all__ = ["Ensemble"]
-
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:

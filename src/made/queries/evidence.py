@@ -15,8 +15,6 @@ from made.errors import QuestionError
 from made.network.masked import Network
 from made.queries.batches import blocks
 
-__all__ = ["Evidence", "Given"]
-
 Given: TypeAlias = Rows | Sequence[int] | Sequence[str]
 
 

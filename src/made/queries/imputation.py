@@ -16,8 +16,6 @@ from made.queries.evidence import Evidence
 from made.queries.random import uniform
 from made.queries.sampling import check_temperature, sample
 
-__all__ = ["Uncertainty", "draw", "fill"]
-
 INTERVAL = (0.05, 0.95)
 
 

@@ -21,8 +21,6 @@ from made.network.calibration import scales
 from made.network.masked import ACTIVATIONS, Network
 from made.queries.evidence import Evidence
 
-__all__ = ["IncrementalPass", "complete", "factors", "rows_at_a_time"]
-
 
 def rows_at_a_time(network: Network) -> int:
     """A number of rows whose first layer does not take much memory."""

@@ -38,9 +38,6 @@ from made.queries.incremental import factors
 from made.queries.random import double
 from made.queries.schedule import Pass, RowGroup
 
-__all__ = ["log_conditionals", "log_likelihood", "log_prob", "mean_and_interval", "outputs", "require_prefixes"]
-__all__ += ["score", "surprise"]
-
 PREPARED = 4096  # rows whose input units and targets are computed for all masks at once
 
 

@@ -19,8 +19,6 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import outputs
 from made.queries.schedule import Pass
 
-__all__ = ["marginals"]
-
 
 @torch.no_grad()
 def marginals(ensemble: Ensemble, rows: Rows | Evidence) -> dict[int, Prediction]:

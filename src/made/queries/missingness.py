@@ -30,8 +30,6 @@ from made.queries.evidence import Evidence
 from made.queries.imputation import draw
 from made.queries.random import uniform
 
-__all__ = ["Features", "Missingness", "draw_incomplete"]
-
 NUMBERS = 2**24  # features of rows that are in memory at a time
 LARGEST = 1e10  # above any learned weight
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["double", "uniform"]
-
 
 def double(like: Tensor) -> torch.dtype:
     """Double precision, or the dtype of ``like`` on a device that has none."""

@@ -25,8 +25,6 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob, require_prefixes
 from made.queries.random import uniform
 
-__all__ = ["check_temperature", "complete", "sample"]
-
 TEMPERATURES = (1e-3, 1e3)
 
 

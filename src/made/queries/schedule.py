@@ -29,8 +29,6 @@ from torch import Tensor
 from made.network.connectivity import Connectivities, Connectivity
 from made.queries.evidence import Evidence
 
-__all__ = ["Pass", "PassSchedule", "RowGroup"]
-
 
 class Pass(NamedTuple):
     """One pass: its connectivity, or the number of it, and the columns whose factors it gives; ``None`` for all."""

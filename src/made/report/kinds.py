@@ -12,8 +12,6 @@ from made.report.rows import Numbers
 from made.tables.field import Field
 from made.tables.plain import number_in
 
-__all__ = ["kind_warnings"]
-
 LEAST = 10  # values that are wrong, for a warning
 UNSEEN = 0.1  # share of a column's values
 OFF_GRID = 0.01

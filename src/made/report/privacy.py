@@ -21,8 +21,6 @@ from made.model.model import Model
 from made.queries.batches import blocks
 from made.tables.field import Field
 
-__all__ = ["Privacy", "privacy"]
-
 Codes: TypeAlias = NDArray[np.float64]
 
 MOST_ROWS = 5000

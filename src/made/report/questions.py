@@ -20,8 +20,6 @@ from made.queries.marginals import marginals
 from made.report.rows import Numbers
 from made.tables.field import Field
 
-__all__ = ["Question", "Questions", "ask"]
-
 Places: TypeAlias = NDArray[np.intp]
 
 LEAST_ROWS = 50  # with a value, for it to be given or asked for

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from made.errors import DataError
 from made.io.time_zones import zone_of
 
-__all__ = ["DAY", "STEPS", "Temporal", "as_datetime64", "ends_in", "in_seconds", "in_text", "objects", "seconds_in"]
-
 Temporal: TypeAlias = Literal["date", "datetime"]
 
 DAY = 86_400.0

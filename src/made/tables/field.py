@@ -25,8 +25,6 @@ from made.tables.dates import DAY, Temporal, in_text, objects, seconds_in
 from made.tables.plain import Dtype, Values, as_text, fitting, is_missing, number_in, typed
 from made.tables.storage import ends_of, is_storage
 
-__all__ = ["OTHER", "Field"]
-
 # The Python types of listed values.
 TYPES: dict[str, tuple[type, ...]] = {"text": (str,), "bool": (bool,), "int": (int,)}
 TYPES |= dict.fromkeys(("float", "date", "datetime"), (float, int))

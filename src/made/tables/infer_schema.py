@@ -27,8 +27,6 @@ from made.tables.plain import Dtype, Values, fitting, is_missing, number_in, pla
 from made.tables.summary import ColumnSummary, multiple
 from made.tables.table import TEMPORAL
 
-__all__ = ["CHOICES", "infer"]
-
 BUILT_IN = ("auto", "binary", "categorical", "ordinal", "numeric", "real")
 CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', a list of values, or a made.Column"
 MOST_CATEGORIES = 1000

@@ -21,9 +21,6 @@ from numpy.typing import NDArray
 from made.errors import DataError
 from made.tables.dates import in_seconds
 
-__all__ = ["NOTHING", "Dtype", "Values", "as_text", "fitting", "is_missing", "is_numpy_number", "kind_of", "number_in"]
-__all__ += ["plain", "plain_series", "typed"]
-
 Values: TypeAlias = NDArray[Any]
 Dtype: TypeAlias = Literal["float", "int", "bool", "text", "date", "datetime", "none"]
 

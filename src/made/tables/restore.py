@@ -19,8 +19,6 @@ from made.tables.plain import Dtype, Values, is_missing, kind_of
 from made.tables.storage import ends_of, storage_of
 from made.tables.table import TEMPORAL, Table
 
-__all__ = ["fill_missing", "rebuild"]
-
 
 def rebuild(table: Table, columns: Sequence[Values], dtypes: Sequence[Dtype]) -> Any:
     """Plain columns, of any number of rows, in the same container as a table, of the same types where values fit."""

@@ -23,8 +23,6 @@ from made.tables.storage import DEFAULTS
 from made.tables.summary import Summary
 from made.tables.table import Table
 
-__all__ = ["Field", "Kinds", "Schema", "dropped"]
-
 Kinds: TypeAlias = str | Mapping[str | int, Any] | Sequence[Any]
 
 

@@ -16,8 +16,6 @@ import numpy as np
 from made.io.time_zones import OFFSET, zone_of
 from made.tables.dates import DAY
 
-__all__ = ["DEFAULTS", "arrow_type", "ends_of", "is_storage", "numpy_type", "storage_of"]
-
 # The default type of each dtype of a field.
 DEFAULTS = {
     "int": "int64",

@@ -9,8 +9,6 @@ from made.errors import MadeError
 from made.io.files import Files
 from made.tables.table import Table
 
-__all__ = ["TableStream"]
-
 
 class TableStream:
     """The rows of files as tables, whose memory is bounded by that of a piece.

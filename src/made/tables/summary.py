@@ -26,8 +26,6 @@ from made.tables.dates import STEPS, seconds_in
 from made.tables.plain import Dtype, Values, is_missing
 from made.tables.table import TEMPORAL, Table
 
-__all__ = ["GRIDS", "ColumnSummary", "Summary", "most_rows", "multiple"]
-
 LEAST, MOST, NUMBERS = 2**16, 2**20, 2**24  # rows of a sample, and numbers of a sample of many columns
 MOST_DISTINCT = 2**16  # values of a column of a long table that are counted
 SAMPLE = 12  # the stream of random numbers that draws the sample

@@ -16,8 +16,6 @@ from made.errors import DataError
 from made.tables.plain import NOTHING, Dtype, Values, is_numpy_number, kind_of, plain, plain_series
 from made.tables.storage import DEFAULTS, arrow_type, ends_of, numpy_type, storage_of
 
-__all__ = ["TEMPORAL", "Table", "with_target"]
-
 Container: TypeAlias = Literal["numpy", "torch", "sparse", "frame"]
 
 MOST_BYTES = 4 * 2**30
