@@ -227,6 +227,20 @@ REST = {
 PARAMETERS: dict[str, Parameter] = NETWORK | TRAINING | REST
 
 
+def check_integer(name: str, value: Any, least: int) -> int:
+    """A whole number of at least ``least``; ``name`` is that of the argument.
+
+    Example:
+        >>> check_integer("count", 0, least=1)
+        Traceback (most recent call last):
+        ...
+        ValueError: 'count' should be a whole number, at least 1, not 0.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")
+    return int(value)
+
+
 @cache
 def defaults() -> dict[str, Any]:
     """The defaults in the signature of ``MADE``, read from its source: to import it would take seconds.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from made.errors import DataError
+from made.parameters import check_integer
 
 Bits = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -142,10 +142,3 @@ def check_binary(rows: ArrayLike, name: str, columns: int | None = None) -> Bits
             what += "(made.MADE does)."
         raise DataError(f"'{name}', row {row}, column {column}: {what}")
     return table.astype(np.uint8)
-
-
-def check_integer(name: str, value: Any, least: int) -> int:
-    """An integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")
-    return int(value)

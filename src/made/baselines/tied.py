@@ -34,8 +34,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from made.baselines.nade import NADE, NADENetwork, sample_orderings
-from made.baselines.protocol import LogProb, check_integer
+from made.baselines.protocol import LogProb
 from made.errors import DataError
+from made.parameters import check_integer
 
 VALIDATION_ORDERINGS = 4  # averaged after each epoch
 DIRECTIONS = 8  # of shifted images

@@ -29,6 +29,7 @@ from made.model.folder import Content, replace_folder
 from made.model.packed import packed, unpacked
 from made.model.rows import Rows
 from made.network.masked import Network
+from made.parameters import check_integer
 from made.queries.conditional import Forecast
 from made.queries.ensemble import Ensemble
 from made.queries.missingness import Missingness
@@ -160,7 +161,7 @@ class Model(Rows):
         random_state: RandomState = None,
     ) -> Any:
         """See :meth:`made.MADE.sample`."""
-        _check_count("n_samples", n_samples)
+        check_integer("n_samples", n_samples, 1)
         known = self.known(given, n_samples) if given is None or isinstance(given, Mapping) else self.codes(given)
         known, generator = known.repeat(n_samples, axis=0), self.generator(random_state)
         if missing:
@@ -179,7 +180,7 @@ class Model(Rows):
         """See :meth:`made.MADE.impute`."""
         if strategy not in ("sample", "mode", "mean"):
             raise ValueError(f"'strategy' should be one of sample, mode, mean, not {strategy!r}.")
-        _check_count("n_draws", n_draws)
+        check_integer("n_draws", n_draws, 1)
         if strategy != "sample" and n_draws > 1:
             raise ValueError(f"'n_draws' is {n_draws}, but strategy={strategy!r} has only one result.")
         table = self.table(X)
@@ -313,7 +314,7 @@ class Model(Rows):
         return self._association(range(len(self.schema.fields)), samples, random_state)
 
     def _association(self, columns: Sequence[int], samples: int, random_state: RandomState) -> Association:
-        _check_count("samples", samples, least=2)
+        check_integer("samples", samples, 2)
         return association(self.view, columns, samples, self.generator(random_state))
 
     def distribution(self, given: Mapping[Any, Any] | None = None) -> RowDistribution:
@@ -335,8 +336,3 @@ class Model(Rows):
 def _check_levels(quantiles: Sequence[float]) -> None:
     if not all(0 <= each <= 1 for each in quantiles):
         raise QuestionError(f"'quantiles' should be probabilities, from 0 to 1, not {quantiles!r}.")
-
-
-def _check_count(name: str, value: Any, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")

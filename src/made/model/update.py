@@ -21,6 +21,7 @@ from made.errors import QuestionError
 from made.model.config import Data, data_digest
 from made.model.model import Model
 from made.model.prepare import training_config
+from made.parameters import check_integer
 from made.queries.ensemble import Ensemble
 from made.queries.imputation import draw
 from made.queries.likelihood import score
@@ -52,8 +53,7 @@ def updated(
         epochs: the number of passes over the new and the drawn rows.
         replay: whether rows drawn from the model stand for those that it was fitted on.
     """
-    if isinstance(epochs, bool) or not isinstance(epochs, (int, np.integer)) or epochs < 1:
-        raise ValueError(f"'epochs' should be a whole number, at least 1, not {epochs!r}.")
+    epochs = check_integer("epochs", epochs, 1)
     if model.config.view is not None:
         raise QuestionError("a view of a model cannot be trained: update the model that it is a view of.")
     seed, known = model.config.seed, model.config.data.rows
@@ -69,7 +69,7 @@ def updated(
     digest = hashlib.sha256(f"{model.config.data.sha256} {data_digest(codes, often[:, None])}".encode()).hexdigest()
     data = Data(rows=known + round(float(often.sum())), valid_rows=int(apart.sum()), sha256=digest)
     config = replace(model.config, data=data)
-    settings = replace(training_config(config), max_epochs=int(epochs))
+    settings = replace(training_config(config), max_epochs=epochs)
     network = copy.deepcopy(model.network).train()
     valid = rows[apart][RowWeights(counts[apart]).order(0, seed)] if apart.any() else None
     trainer = Trainer(network, rows[~apart], valid, settings, weights=RowWeights(counts[~apart]))

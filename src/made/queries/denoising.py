@@ -32,6 +32,7 @@ from torch import Tensor
 
 from made.errors import QuestionError
 from made.hints import hint
+from made.parameters import check_integer
 from made.queries.batches import in_blocks
 from made.queries.conditional import Prediction, predictions
 from made.queries.ensemble import Ensemble
@@ -53,9 +54,7 @@ class Gibbs:
 
     def __post_init__(self) -> None:
         for name, least in (("chains", 2), ("sweeps", 1), ("burn_in", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"'{name}' should be a whole number, at least {least}, not {value!r}.")
+            check_integer(name, getattr(self, name), least)
         if self.burn_in >= self.sweeps:
             raise ValueError(f"'burn_in' should be below 'sweeps', {self.sweeps}, not {self.burn_in}.")
 

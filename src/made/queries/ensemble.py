@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from made.network.masked import Network
+from made.parameters import check_integer
 from made.queries.schedule import PassSchedule
 
 
@@ -39,12 +38,10 @@ class Ensemble:
     schedule: PassSchedule = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        family, segments = self.network.connectivities, self.segments
-        if isinstance(segments, bool) or not isinstance(segments, (int, np.integer)) or segments < 1:
-            raise ValueError(f"'segments' should be a whole number, at least 1, not {segments!r}.")
+        family, segments = self.network.connectivities, check_integer("segments", self.segments, 1)
         if segments > 1 and not family.any_order:
             raise ValueError("'segments' above 1 needs a network of unlimited masks with resampled orderings.")
-        object.__setattr__(self, "schedule", PassSchedule(family, family.numbers(self.masks), int(segments)))
+        object.__setattr__(self, "schedule", PassSchedule(family, family.numbers(self.masks), segments))
 
     @property
     def numbers(self) -> list[int]:
