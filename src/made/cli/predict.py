@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from made.tables.field import Field
     from made.tables.table import Table
 
-DAY = 86_400.0
-
 
 @command
 def predict(
@@ -124,6 +122,8 @@ class _Scores:
     def facts(self, field: Field) -> dict[str, Any]:
         """The scores by name, for JSON; only counts if no true value is known."""
         import numpy as np
+
+        from made.tables.dates import DAY
 
         log_prob = np.concatenate([np.zeros(0), *self.log_probs])
         facts: dict[str, Any] = {"rows": len(log_prob), "unknown": self.unknown}

@@ -148,8 +148,28 @@ class Binary(Column):
         return uniform.logit()
 
 
+class Softmax(Column):
+    """A kind with a list of values, whose output units are the logits of a softmax over its codes."""
+
+    @property
+    def outputs(self) -> int:
+        return self.codes
+
+    def independent(self, values: Tensor) -> Tensor:
+        counts = values.long().bincount(minlength=self.codes).to(values.dtype) + 1  # one of each added
+        return (counts / counts.sum()).log()
+
+    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
+        # Without the last, which rounding may put below 1.
+        below = units[..., : self.cardinality].softmax(dim=-1).cumsum(dim=-1)[..., :-1]
+        return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
+
+    def mode(self, units: Tensor) -> Tensor:
+        return units[..., : self.cardinality].argmax(dim=-1).to(units.dtype)
+
+
 @dataclass(frozen=True)
-class Categorical(Column):
+class Categorical(Softmax):
     r"""A column of the values 0, ..., k - 1: k input units, one-hot, and k output units, the logits of a softmax.
 
     Arguments:
@@ -184,10 +204,6 @@ class Categorical(Column):
     @property
     def inputs(self) -> int:
         return 2 * self.k - 1 if self.ordered else self.k
-
-    @property
-    def outputs(self) -> int:
-        return self.k
 
     @property
     def codes(self) -> int:
@@ -235,18 +251,6 @@ class Categorical(Column):
         if self.reserved:
             floor[values == self.k - 1] = math.log(self.reserved)
         return Target(values, torch.full_like(values, math.log1p(-self.reserved)), floor)
-
-    def independent(self, values: Tensor) -> Tensor:
-        counts = values.long().bincount(minlength=self.k).to(values.dtype) + 1  # one of each added
-        return (counts / counts.sum()).log()
-
-    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        # Without the last, which rounding may put below 1.
-        below = units[..., : self.cardinality].softmax(dim=-1).cumsum(dim=-1)[..., :-1]
-        return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
-
-    def mode(self, units: Tensor) -> Tensor:
-        return units[..., : self.cardinality].argmax(dim=-1).to(units.dtype)
 
     def _log_shares(self, units: Tensor) -> Tensor:
         learned = units.log_softmax(dim=-1)

@@ -17,14 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from made.columns.base import Column
+from made.columns.discrete import Softmax
 from made.columns.form import Form, Target
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
 
 @dataclass(frozen=True)
-class Ordinal(Column):
+class Ordinal(Softmax):
     r"""A column of k distinct numbers, coded as 0, ..., k - 1; see :class:`made.columns.unseen.Unseen` for all others.
 
     Input units are one-hot, and one more for the position in the order, which grows slowly beyond the list: it is all
@@ -67,10 +67,6 @@ class Ordinal(Column):
     @property
     def inputs(self) -> int:
         return self.codes + 1
-
-    @property
-    def outputs(self) -> int:
-        return self.codes
 
     @property
     def codes(self) -> int:
@@ -123,18 +119,6 @@ class Ordinal(Column):
         if not self.share:
             return Target(values, torch.zeros_like(values), torch.full_like(values, -math.inf))
         return self.beside.target(values * listed, listed, values)
-
-    def independent(self, values: Tensor) -> Tensor:
-        counts = values.long().bincount(minlength=self.codes).to(values.dtype) + 1  # one of each added
-        return (counts / counts.sum()).log()
-
-    def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        # Without the last, which rounding may put below 1.
-        below = units.softmax(dim=-1).cumsum(dim=-1)[..., :-1]
-        return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
-
-    def mode(self, units: Tensor) -> Tensor:
-        return units.argmax(dim=-1).to(units.dtype)
 
     def mean(self, units: Tensor) -> Tensor:
         """The code of the expected value."""

@@ -24,7 +24,8 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias, TypeVar
 
 from made.errors import ModelError
 from made.io.atomic import PART, atomic, staged, sync
@@ -36,6 +37,7 @@ WAIT = 60.0  # seconds, for another process that writes to the same folder
 
 # The content of a file: bytes, or a function that writes them to a path.
 Content: TypeAlias = bytes | Callable[[Path], None]
+Loaded = TypeVar("Loaded")
 
 # Hidden names that only this module gives, to files that are moved to or from their own names.
 ASIDE = re.compile(rf"\.made-[0-9a-f]{{64}}-(?:{NAMES.pattern})")
@@ -196,6 +198,27 @@ def add_files(path: Path, files: Mapping[str, Content]) -> None:
     with hold(path, wait=WAIT):
         manifest = Manifest.read(path)
         commit(path, files, finished=manifest.finished, keep=manifest.files.keys() - files.keys())
+
+
+def packed(save: Callable[[Path], None]) -> dict[str, bytes]:
+    """The files that are saved to a folder, by name, for a copy that another tool keeps."""
+    with TemporaryDirectory(prefix="made-") as folder:
+        save(Path(folder))
+        return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir()) if _belongs(file.name)}
+
+
+def unpacked(files: Mapping[str, bytes], load: Callable[[Path], Loaded]) -> Loaded:
+    """What is loaded from a folder that has these files."""
+    if wrong := [name for name in files if not _belongs(name)]:
+        raise ModelError(f"a model folder has no file {wrong[0]!r}: this is not a copy of a model.")
+    with TemporaryDirectory(prefix="made-") as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        return load(Path(folder))
+
+
+def _belongs(name: str) -> bool:
+    return name == MANIFEST or NAMES.fullmatch(name) is not None
 
 
 def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: Iterable[str] = ()) -> None:

@@ -25,8 +25,7 @@ from made.model.config import Config
 from made.model.dependence import SAMPLES as PAIR_SAMPLES
 from made.model.dependence import Association, MutualInformation, association
 from made.model.distribution import RowDistribution
-from made.model.folder import Content, replace_folder
-from made.model.packed import packed, unpacked
+from made.model.folder import Content, packed, replace_folder, unpacked
 from made.model.rows import Rows
 from made.network.masked import Network
 from made.parameters import check_integer

@@ -12,8 +12,8 @@ from scipy import stats
 from made.columns.base import Column
 from made.columns.bins import Bars, Histogram
 from made.report.rows import Numbers
+from made.tables.dates import DAY
 
-DAY = 86_400.0
 DRAWS = 200  # simulated distances between two samples of the same distribution
 
 

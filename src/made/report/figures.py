@@ -13,9 +13,10 @@ from markupsafe import Markup
 from made.columns.bins import Bars, Histogram
 from made.pages.svg import element, picture, ticks
 from made.pages.text import clip, number, percent, short, signed, width
-from made.report.column import DAY, ColumnComparison
+from made.report.column import ColumnComparison
 from made.report.dependence import Dependence
 from made.report.report import Training
+from made.tables.dates import DAY
 
 LETTER = 7.6  # pixels, the width of a character in the widest font that a page may be shown in
 MOST_POINTS = 400  # of a curve
