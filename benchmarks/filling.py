@@ -1,4 +1,4 @@
-"""Missing values filled: one model beside tools that are fitted to each table with its holes.
+"""Missing values filled: one model beside tools that are fitted to each table with its missing values.
 
 Values of held-out rows are removed at random. The other tools see training rows and incomplete rows together, and work
 in rounds: every column is predicted from all others, over and over. What they fill in does not depend on `made` and is
@@ -118,8 +118,8 @@ def in_rounds(table: Table, split: Split, predict: Callable[..., Table], *, nati
     order = [d for d in np.argsort(missing.sum(axis=0)).tolist() if missing[:, d].any()]
     for _ in range(ROUNDS):
         for d in order:
-            hole = missing[:, d]
-            filled[hole, d] = predict(filled[~hole], table[~hole, d], filled[hole], d)
+            absent = missing[:, d]
+            filled[absent, d] = predict(filled[~absent], table[~absent, d], filled[absent], d)
     return filled
 
 

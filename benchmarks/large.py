@@ -75,11 +75,11 @@ def write(folder: Path, size: float) -> dict[str, Any]:
     some = pa.concat_tables([parquet.read_table(path) for path in sorted(data.iterdir())[:1]]).slice(0, QUERIED)
     parquet.write_table(some, folder / "queried.parquet")
     random = np.random.default_rng(0)
-    holes = {
+    incomplete = {
         name: pa.array(some[name].to_pandas().mask(random.random(len(some)) < 0.1), from_pandas=True)
         for name in some.column_names
     }
-    parquet.write_table(pa.table(holes), folder / "holes.parquet")
+    parquet.write_table(pa.table(incomplete), folder / "incomplete.parquet")
     disk = sum(path.stat().st_size for path in data.iterdir())
     return {"rows": rows, "columns": len(table.column_names), "bytes in memory": total, "bytes on disk": disk}
 
@@ -188,7 +188,7 @@ def main() -> None:
         "write": lambda: write(folder, asked.size),
         "fit": lambda: fit(folder, asked.batch),
         "score": lambda: measured("score", *_query(folder, "queried"), "--out", str(folder / "scores.parquet")),
-        "impute": lambda: measured("impute", *_query(folder, "holes"), "--out", str(folder / "imputed.parquet")),
+        "impute": lambda: measured("impute", *_query(folder, "incomplete"), "--out", str(folder / "imputed.parquet")),
         "speed": lambda: speed(folder, asked.repeats, asked.updates),
         "growth": lambda: growth(asked.growth, asked.updates),
     }

@@ -41,17 +41,17 @@ def commands(table: str, folder: Path) -> dict[str, list[str]]:
     rows = pd.read_csv(str(table_file(table))) if table_file(table) else read(table)
     model = str(folder / f"{table}.made")
     MADE(hidden_sizes=(32,), max_epochs=2, random_state=0).fit(rows.head(300)).save(model)
-    whole, holes = str(folder / f"{table}.csv"), str(folder / f"{table}-holes.csv")
+    whole, incomplete = str(folder / f"{table}.csv"), str(folder / f"{table}-incomplete.csv")
     some = rows.dropna().head(ROWS)
     some.to_csv(whole, index=False)
     for row in range(ROWS):
         some = some.astype(object)
         some.iloc[row, row % rows.shape[1]] = None
-    some.to_csv(holes, index=False)
+    some.to_csv(incomplete, index=False)
     name = rows.columns[0]
     words = {
         "score": [model, whole],
-        "impute": [model, holes],
+        "impute": [model, incomplete],
         "predict": [model, whole, "--target", name],
         "ask": [model, f"{name} = {rows[name].dropna()[0]!r}"],
         "sample": [model],

@@ -54,7 +54,7 @@ def home(tmp_path_factory):
         ("a\xa0b", "a\xa0b"),
     ],
 )
-def test_what_a_terminal_would_obey_is_escaped(text, shown) -> None:
+def test_control_characters_are_escaped(text, shown) -> None:
     assert visible(text) == shown
     assert visible(f"{text}\n", lines=True).endswith("\n")
 
@@ -182,7 +182,7 @@ def test_only_ascii_digits_are_a_number_of_a_column(text) -> None:
     ],
     ids=lambda each: shortened(visible(repr(each)), 40),
 )
-def test_json_is_had_of_any_type(capsys, value, printed) -> None:
+def test_values_of_any_type_become_json(capsys, value, printed) -> None:
     print_json({"value": value})
     assert json.loads(capsys.readouterr().out) == {"value": printed}
 

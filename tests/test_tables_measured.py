@@ -247,7 +247,7 @@ def test_standard_errors_shrink_with_the_number_of_splits() -> None:
     assert not wins([filled(0.785, 0.8, 0.02)] * 4)[0][3]
 
 
-def test_rows_of_the_same_distribution_are_hardly_told_apart() -> None:
+def test_rows_of_the_same_distribution_can_hardly_be_distinguished() -> None:
     assert c2st_area(frame(600, 1), frame(600, 2), 0) == pytest.approx(0.5, abs=0.06)
     assert c2st_area(frame(600, 1), frame(600, 2).assign(size=20.0), 0) > 0.99
 
@@ -293,7 +293,7 @@ def test_targets_are_met_at_their_limits(content) -> None:
         (("fit", "seconds"), 61, "seconds"),
     ],
 )
-def test_a_missed_target_is_said_to_be(content, keys, value, what) -> None:
+def test_a_missed_target_is_reported(content, keys, value, what) -> None:
     place = content["tables"][0]
     for key in keys[:-1]:
         place = place[key]

@@ -308,7 +308,7 @@ def test_a_density_that_is_given_beside_a_range_is_estimated() -> None:
 @pytest.mark.parametrize(
     "text", ["a = yes and c != y", "b > 0 or c = x", "c = w | a = yes", "a = yes | b = 1 or d = true"]
 )
-def test_a_condition_and_its_contrary_add_up_to_one(family, text) -> None:
+def test_a_condition_and_its_negation_add_up_to_one(family, text) -> None:
     network = network_of(DISCRETE, family)
     asked, bar, condition = text.partition(" | ")
     contrary = probability(Ensemble(network), DISCRETE, f"not ({asked}){bar}{condition}").probability
@@ -316,7 +316,7 @@ def test_a_condition_and_its_contrary_add_up_to_one(family, text) -> None:
 
 
 @pytest.mark.parametrize("text", ["age < 30", "c = x and age < 30", "c = x | age < 30", "age < 30 or a = no | pay > 9"])
-def test_a_range_and_its_contrary_add_up_to_one(text) -> None:
+def test_a_range_and_its_negation_add_up_to_one(text) -> None:
     network = network_of(MIXED)
     asked, bar, condition = text.partition(" | ")
     both = [probability(Ensemble(network), MIXED, f"{each}{bar}{condition}") for each in (asked, f"not ({asked})")]
@@ -326,7 +326,7 @@ def test_a_range_and_its_contrary_add_up_to_one(text) -> None:
         assert abs(sum(map(float, both)) - 1) < 4 * math.hypot(*(each.standard_error for each in both))
 
 
-def test_the_contrary_is_asked_where_that_is_easier() -> None:
+def test_the_negation_is_evaluated_where_it_has_fewer_states() -> None:
     network = network_of(MIXED, scale=0.3)
     answer = probability(Ensemble(network), MIXED, "age < 20 or age > 25 or pay <= 11 or a = no")
     assert (answer.kind, answer.states) == ("exact", 6)
@@ -341,7 +341,7 @@ def test_the_contrary_is_asked_where_that_is_easier() -> None:
 
 
 @pytest.mark.parametrize("family", ["one", "list"])
-def test_a_fixed_ordering_draws_what_comes_before(family) -> None:
+def test_a_fixed_ordering_draws_the_columns_before_those_asked_for(family) -> None:
     """Ranges anywhere in the orderings: against whole rows that are drawn, and counted."""
     network = network_of(MIXED, family, scale=0.3)
     rows = sample(Ensemble(network), 20_000, generator=0).numpy()
@@ -359,7 +359,7 @@ def test_a_fixed_ordering_draws_what_comes_before(family) -> None:
         assert abs(answer.probability - p) < 4 * error, text
 
 
-def test_what_cannot_be_is_said() -> None:
+def test_impossible_conditions_are_refused() -> None:
     network = network_of(MIXED)
     for text in ("a = yes | age < 20 and age > 30", "a = yes | age = 20.5", "a = yes | not (c in {x, y, z})"):
         with pytest.raises(QuestionError, match="the given condition is impossible"):
@@ -371,7 +371,7 @@ def test_what_cannot_be_is_said() -> None:
         probability(Ensemble(network), MIXED, "a = yes", samples=1)
 
 
-def test_cells_together_have_the_mass_that_each_has() -> None:
+def test_cells_evaluated_together_equal_cells_evaluated_one_by_one() -> None:
     points = make_field("debt", "numeric", location=3.0, scale=1.5, curve=1.0, low=0.0, spikes=(0.0, 7.5), missing=True)
     generator = torch.Generator().manual_seed(0)
     for field in (*MIXED[1:2], MIXED[3], points):

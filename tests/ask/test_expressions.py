@@ -67,7 +67,7 @@ def contains(region, value) -> bool:
         ("age\n<\t30", "age < 30"),
     ],
 )
-def test_what_is_read_can_be_written_and_read_again(text, read) -> None:
+def test_parsed_questions_round_trip_through_their_text(text, read) -> None:
     query = parse(text, FIELDS)
     assert str(query) == read
     assert parse(str(query), FIELDS) == query
@@ -111,7 +111,7 @@ CONDITIONS = st.recursive(atoms(), joined, max_leaves=7)
 
 @settings(max_examples=200)
 @given(CONDITIONS, st.none() | CONDITIONS)
-def test_every_condition_can_be_written_and_read(asked, condition) -> None:
+def test_random_conditions_round_trip_through_their_text(asked, condition) -> None:
     query = Query(asked, condition)
     assert parse(str(query), FIELDS) == query
 
@@ -241,7 +241,7 @@ def test_a_long_list_of_values_is_looked_up() -> None:
         (" or ".join(["age = 1"] * 130_000), "characters"),
     ],
 )
-def test_what_would_take_too_long_is_refused(text, said) -> None:
+def test_conditions_of_too_many_steps_are_refused(text, said) -> None:
     with pytest.raises(QuestionError, match=said):
         boxes_of(parse(text, FIELDS).asked, FIELDS, KINDS)
 
@@ -308,7 +308,7 @@ def test_too_many_boxes_are_refused() -> None:
         ("age", "after age, found the end", ""),
     ],
 )
-def test_what_cannot_be_read_is_marked(text, said, marked) -> None:
+def test_a_parse_error_marks_the_place(text, said, marked) -> None:
     with pytest.raises(QuestionError) as caught:
         parse(text, FIELDS)
     message, shown, mark = str(caught.value).split("\n")
@@ -322,7 +322,7 @@ def test_what_cannot_be_read_is_marked(text, said, marked) -> None:
         assert begin == len(text)
 
 
-def test_deep_nesting_is_refused_not_a_crash() -> None:
+def test_deep_nesting_is_refused() -> None:
     for opened, closed in (("(", ")"), ("not ", "")):
         depth = MOST_NESTED
         assert parse(opened * depth + "age < 3" + closed * depth, FIELDS)
@@ -364,7 +364,7 @@ def test_every_name_and_every_value_can_be_written() -> None:
         ("children = -1", "children = -1", []),
     ],
 )
-def test_dates_orders_points_and_what_is_missing(text, read, boxes) -> None:
+def test_regions_of_dates_ordered_categories_point_masses_and_missing(text, read, boxes) -> None:
     query = parse(text, MORE)
     assert str(query) == read
     assert parse(read, MORE) == query
@@ -376,7 +376,7 @@ def test_dates_orders_points_and_what_is_missing(text, read, boxes) -> None:
     assert common(found, contrary, kinds) == []
 
 
-def test_points_with_a_probability_are_told_from_those_without() -> None:
+def test_point_masses_are_distinguished_from_single_real_numbers() -> None:
     kinds = [field.column for field in MORE]
 
     def region(text):

@@ -116,7 +116,7 @@ def test_the_command_prints_json(home) -> None:
         ([], "there is no question"),
     ],
 )
-def test_what_cannot_be_asked_is_usage(home, arguments, said) -> None:
+def test_a_malformed_question_has_exit_code_2(home, arguments, said) -> None:
     result = run(home[0] / "model", *arguments, code=2)
     assert said in result.stderr
     assert result.stdout == ""
@@ -145,7 +145,7 @@ def rows_of(**columns) -> np.ndarray:
     return rows
 
 
-def test_points_and_what_is_missing_have_their_probabilities() -> None:
+def test_point_masses_and_missing_have_their_probabilities() -> None:
     network = network_of(MORE, scale=0.3)
     for text, code in (("debt = 0", 0.0), ("debt = 7.5", 7.5), ("debt is missing", math.inf)):
         answer = probability(Ensemble(network), MORE, text)
@@ -166,7 +166,7 @@ def test_points_and_what_is_missing_have_their_probabilities() -> None:
     assert probability(Ensemble(network), MORE, "day < 1970-02-01 and grade = low").kind == "exact"
 
 
-def test_paths_go_through_points_and_what_is_missing() -> None:
+def test_sample_paths_include_point_masses_and_missing() -> None:
     """Against the sum over the states, of which there are few enough."""
     network = network_of(MORE, scale=0.3)
     grid = [(debt, children) for debt in (0.0, 7.5, math.inf) for children in (0, 1, 2)]
@@ -202,7 +202,7 @@ def test_many_columns_that_are_given_do_not_underflow() -> None:
     )
 
 
-def test_segments_are_asked_as_the_likelihood_has_them() -> None:
+def test_segments_give_the_same_probability_as_the_likelihood() -> None:
     network = network_of(DISCRETE)
     for segments in (2, 4):
         rows = torch.tensor([[1.0, NAN, code, NAN] for code in (0, 3)], dtype=torch.float64)

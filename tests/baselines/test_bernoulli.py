@@ -8,7 +8,7 @@ from made.baselines.bernoulli import BernoulliMixture
 from small_baselines import TRAIN, VALID
 
 
-def test_the_mixture_takes_what_validation_rows_prefer() -> None:
+def test_the_mixture_selects_components_by_validation_rows() -> None:
     model = BernoulliMixture((1, 4), seed=0).fit(TRAIN, VALID)
     assert len(model.prior_) == 4
     assert model.log_prob(VALID).mean() > BernoulliMixture(1).fit(TRAIN, VALID).log_prob(VALID).mean()

@@ -31,7 +31,7 @@ def test_a_centered_machine_is_the_same_distribution() -> None:
         assert torch.allclose(ours, theirs)
 
 
-def test_the_contrast_has_the_gradient_of_the_likelihood() -> None:
+def test_the_contrastive_loss_has_the_gradient_of_the_likelihood() -> None:
     """With all states of the model, each as often as it is likely, in place of a few draws."""
     machine = Bipartite(*(each.requires_grad_() for each in random_machine(3, 2, seed=0)))
     x, rows = states(3), torch.tensor([[1.0, 0, 1], [0, 1, 1]], dtype=torch.float64)
@@ -50,7 +50,7 @@ def test_the_contrast_has_the_gradient_of_the_likelihood() -> None:
         assert torch.allclose(ours, theirs, atol=0.01)
 
 
-def test_chains_go_on_where_they_ended_if_they_persist() -> None:
+def test_persistent_chains_continue_where_they_ended() -> None:
     still = Bipartite(*(torch.zeros(shape) for shape in ((3, 2), (3,), (2,))))
     still = Bipartite(still.W, torch.tensor([40.0, -40.0, 40.0]), still.b)
     rows, generator = torch.zeros(4, 3), torch.Generator().manual_seed(0)
@@ -79,7 +79,7 @@ def test_steps_of_an_rbm_grow_over_all_its_epochs(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (6, 2), (2, 2)])
-def test_a_constant_is_summed_where_a_side_is_small(shape) -> None:
+def test_the_partition_function_is_summed_where_a_side_is_small(shape) -> None:
     machine = random_machine(*shape, seed=1)
     log_z = log_partition(machine, torch.zeros(shape[0]), chains=1, temperatures=1)
     assert log_z == LogPartition(pytest.approx(brute(machine), abs=1e-10), 0.0, False)
@@ -100,7 +100,7 @@ def test_annealing_agrees_with_summation(seed, monkeypatch) -> None:
         assert abs(log_z.value - exact) < 3 * log_z.standard_error
 
 
-def test_without_a_way_to_go_annealing_is_importance_sampling() -> None:
+def test_annealing_in_one_step_is_importance_sampling() -> None:
     """One step from independent units: the mean weight is unbiased all the same."""
     machine = random_machine(4, 3, seed=3, scale=0.3)
     _, weights = anneal(machine, torch.zeros(4), 200_000, 1, torch.Generator().manual_seed(0))

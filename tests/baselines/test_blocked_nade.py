@@ -28,7 +28,7 @@ def same_logits_and_gradients(x, shapes, *ways) -> None:
 @pytest.mark.parametrize("of_rows", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 16])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_blocked_logits_are_those_of_columns(activation, told, of_rows, width, share) -> None:
+def test_blocked_logits_equal_sequential_ones(activation, told, of_rows, width, share) -> None:
     """Whatever the blocks, where rows have no 1, and where they have nothing else."""
     columns = 7
     x, shapes = bits(6, columns, share), ((columns, 4), (6, 4) if of_rows else (4,), (columns, 4), (columns,))
@@ -49,7 +49,7 @@ def test_blocked_logits_are_those_of_columns(activation, told, of_rows, width, s
         assert torch.allclose(fast(*weights), slow(*weights), rtol=0, atol=1e-12)
 
 
-def test_the_gradient_of_nade_is_that_of_small_differences() -> None:
+def test_the_gradient_equals_finite_differences() -> None:
     x, shapes = bits(3, 4), ((4, 3), (3,), (4, 3), (4,), (2, 3))
     weights = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes]
     assert torch.autograd.gradcheck(lambda *w: blocked_logits(x, *w, activation="sigmoid", width=2), weights)

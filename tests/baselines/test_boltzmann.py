@@ -11,7 +11,7 @@ from made.baselines.boltzmann import DBM, DBN, RBM, add_second_layer, mean_field
 from small_baselines import SMALL, TRAIN, VALID, WORLDS, brute, random_machine, states
 
 
-def test_an_estimated_rbm_says_so(monkeypatch) -> None:
+def test_a_large_rbm_reports_an_estimate(monkeypatch) -> None:
     model = SMALL["rbm"]()
     exact = model.fit(TRAIN, VALID).log_prob(WORLDS)
     monkeypatch.setattr(bipartite, "EXACT", 0)
@@ -23,7 +23,7 @@ def test_an_estimated_rbm_says_so(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("others", [3, 300])
-def test_a_dbm_begins_as_the_rbm_below(others) -> None:
+def test_a_dbm_starts_as_its_pretrained_rbm(others) -> None:
     """Units that join it with small weights change nothing: the bound is its likelihood, however many they are."""
     rbm = random_machine(5, 4, seed=1)
     joined, x = add_second_layer(Bipartite(*(each.float() for each in rbm)), others, seed=0).double(), states(5)
@@ -33,7 +33,7 @@ def test_a_dbm_begins_as_the_rbm_below(others) -> None:
     assert torch.allclose(below, exact, atol=0.02)
 
 
-def test_mean_field_only_gets_closer() -> None:
+def test_every_round_of_mean_field_tightens_the_bound() -> None:
     machine, x = random_machine(5 + 3, 4, seed=4), states(5)
     values = torch.stack([variational_bound(machine, x, rounds) for rounds in (0, 1, 2, 5, 50)])
     assert (values.diff(dim=0) >= -1e-10).all()
@@ -49,7 +49,7 @@ def test_mean_field_only_gets_closer() -> None:
         lambda: DBN((4,), max_epochs=2, learning_rate=0.03, upper={"learning_rate": 3.0}, draws=400),
     ],
 )
-def test_what_learns_nothing_more_stays_an_rbm(deep) -> None:
+def test_a_deep_machine_that_does_not_improve_keeps_the_weights_of_its_rbm(deep) -> None:
     """At a rate that spoils everything, the upper layers keep what they began with."""
     rbm = RBM(4, max_epochs=2, learning_rate=0.03).fit(TRAIN, VALID)
     assert -deep().fit(TRAIN, VALID).log_prob(VALID).mean() == pytest.approx(-rbm.log_prob(VALID).mean(), abs=0.05)
@@ -62,7 +62,7 @@ def test_what_learns_nothing_more_stays_an_rbm(deep) -> None:
         lambda: DBN((4,), max_epochs=2, learning_rate=0.03, upper={"max_epochs": 20}),
     ],
 )
-def test_a_deep_machine_says_what_its_upper_layers_bring(deep) -> None:
+def test_a_deep_machine_reports_the_gain_of_its_upper_layers(deep) -> None:
     rbm = RBM(4, max_epochs=2, learning_rate=0.03).fit(TRAIN, VALID)
     parts = deep().fit(TRAIN, VALID).parts_
     assert parts["rbm"] == pytest.approx(-rbm.log_prob(VALID).mean(), abs=0.05)
@@ -77,7 +77,7 @@ def test_all_epochs_are_reported() -> None:
         assert seen == [0, 1, 0, 1]
 
 
-def test_a_dbn_begins_with_the_likelihood_of_its_rbm() -> None:
+def test_a_dbn_starts_with_the_likelihood_of_its_rbm() -> None:
     """As many units above as columns, and nothing learned there: estimate and bound are exact, whatever is drawn."""
     model = DBN((4,), max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
     lower = model.lower_
@@ -92,13 +92,13 @@ def test_a_dbn_begins_with_the_likelihood_of_its_rbm() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: DBN(()), lambda: DBN((1, 2, 3)), lambda: DBM((4,)), lambda: DBM((0, 2))])
-def test_sizes_that_make_no_sense(make) -> None:
+def test_invalid_sizes_are_refused(make) -> None:
     with pytest.raises(ValueError, match="hidden_sizes"):
         make()
 
 
 @pytest.mark.parametrize("wrong", [DBN((4,), upper={"rate": 1}), DBM((4, 3), together={"rate": 1})])
-def test_training_that_makes_no_sense_is_refused_before_anything_learns(wrong) -> None:
+def test_invalid_training_parameters_are_refused_before_training(wrong) -> None:
     wrong.report = lambda *epoch: pytest.fail("an epoch was learned")
     with pytest.raises(TypeError, match="rate"):
         wrong.fit(TRAIN, VALID)

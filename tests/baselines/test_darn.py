@@ -62,7 +62,7 @@ def test_both_losses_of_darn_are_the_bound() -> None:
     assert torch.autograd.grad(alone, network.A, allow_unused=True) == (None,)
 
 
-def test_the_own_connections_of_darn_wait() -> None:
+def test_autoregressive_connections_are_switched_on_later() -> None:
     model = DARN(4, through=True, wait=1.0, max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)
     assert not model.network_.A.any()
     late = DARN(4, through=True, wait=0.5, max_epochs=30, learning_rate=0.03).fit(TRAIN, VALID)

@@ -14,7 +14,7 @@ from small_baselines import COLUMNS, TRAIN, WORLDS
 
 
 @pytest.mark.parametrize("sizes", [(6,), (6, 4)])
-def test_eonade_in_an_ordering_is_what_it_says_of_each_column_given_those_before(sizes) -> None:
+def test_eonade_in_an_ordering_is_the_product_of_its_conditionals(sizes) -> None:
     """D passes, each with what comes before as given, against the fast way."""
     network = OrderlessNetwork(COLUMNS, sizes, seed=1).double().eval()
     network.start(torch.from_numpy(TRAIN).double())
@@ -60,7 +60,7 @@ def test_eonade_is_the_engine_with_a_segment_for_each_column() -> None:
             assert torch.allclose(orderless.log_prob(x, ordering), answer, rtol=0, atol=1e-9)
 
 
-def test_what_eonade_learns_from_is_the_mean_over_orderings() -> None:
+def test_the_loss_of_eonade_is_the_mean_over_orderings() -> None:
     """The loss over all parts, each size as likely and each part of a size, is the mean NLL of all orderings."""
     network = OrderlessNetwork(3, (4,), seed=2).double().eval()
     with torch.no_grad():

@@ -17,7 +17,7 @@ def fitted(request):
     return SMALL[request.param]().fit(TRAIN, VALID)
 
 
-def test_every_system_has_a_small_one_here() -> None:
+def test_every_estimated_system_is_tested_here() -> None:
     assert set(SMALL) == {name for name, system in baselines.SYSTEMS.items() if not system.exact}
     for name, small in SMALL.items():
         system = baselines.SYSTEMS[name].factory(3)
@@ -25,11 +25,11 @@ def test_every_system_has_a_small_one_here() -> None:
         assert (type(system), system.seed, getattr(system, "noise", None)) == expected
 
 
-def test_the_truth_sums_to_one(fitted) -> None:
+def test_enumerated_probabilities_sum_to_one(fitted) -> None:
     assert np.exp(truth(fitted)).sum() == pytest.approx(1, abs=1e-6)
 
 
-def test_what_is_said_of_a_likelihood_holds(fitted) -> None:
+def test_estimates_and_bounds_agree_with_the_enumerated_likelihood(fitted) -> None:
     answer, exact = fitted.log_prob(WORLDS), truth(fitted)
     if answer.kind == "exact":
         assert answer.values == pytest.approx(exact, abs=1e-5)
@@ -52,7 +52,7 @@ def test_a_bound_beside_an_estimate_is_lower(fitted) -> None:
     assert exact.mean() - 2 < bound.mean() <= exact.mean() + 3 * bound.standard_error
 
 
-def test_a_likelihood_says_how_it_is_known_and_is_the_same_again(fitted) -> None:
+def test_a_likelihood_has_a_kind_and_is_reproducible(fitted) -> None:
     answer = fitted.log_prob(WORLDS)
     assert answer.kind == {RBM: "exact", DBN: "estimate", DBM: "bound", DARN: "estimate"}[type(fitted)]
     assert answer.values.dtype == np.float64
@@ -77,7 +77,7 @@ def test_a_seed_makes_the_same_model(name) -> None:
 
 
 @pytest.mark.parametrize("name", list(SMALL))
-def test_what_depends_is_learned(name) -> None:
+def test_dependence_between_columns_is_learned(name) -> None:
     test, mean = structured(1000, seed=2), TRAIN.mean(axis=0)
     alone = (test * np.log(mean) + (1 - test) * np.log(1 - mean)).sum(axis=1).mean()
     model = SMALL[name]()
@@ -86,7 +86,7 @@ def test_what_depends_is_learned(name) -> None:
 
 
 @pytest.mark.parametrize("name", list(SMALL))
-def test_time_ends_training(name) -> None:
+def test_the_time_limit_ends_training(name) -> None:
     model = SMALL[name]()
     model.training |= {"max_epochs": 10_000, "patience": 10_000}
     assert 0 < model.fit(TRAIN, VALID, seconds=0.3).epochs < 1000

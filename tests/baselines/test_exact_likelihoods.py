@@ -17,7 +17,7 @@ def fitted(request) -> Density:
     return FAST[request.param]().fit(TRAIN, VALID)
 
 
-def test_every_system_has_a_small_one_here() -> None:
+def test_every_exact_system_is_tested_here() -> None:
     assert set(FAST) == {name for name, system in SYSTEMS.items() if system.exact}
     for name in FAST:
         assert type(SYSTEMS[name].factory(3)) is type(FAST[name]())
@@ -53,7 +53,7 @@ def test_a_seed_makes_the_same_model(name) -> None:
 
 
 @pytest.mark.parametrize("name", ["mixture", "nade", "eonade", "made", "tied"])
-def test_what_depends_is_learned(name) -> None:
+def test_dependence_between_columns_is_learned(name) -> None:
     """All but independence, which cannot, find that columns copy each other."""
     test, system = structured(1000, seed=2), FAST[name]()
     options = getattr(system, "training", getattr(system, "parameters", {}))
@@ -88,18 +88,18 @@ def test_no_samples_are_refused(fitted) -> None:
 
 
 @pytest.mark.parametrize("name", list(FAST))
-def test_time_that_is_over_ends_training(name) -> None:
+def test_the_time_limit_ends_training(name) -> None:
     """With no time at all, what there is still answers, and sums to one."""
     system = FAST[name]().fit(TRAIN, VALID, seconds=1e-9)
     assert np.exp(np.asarray(system.log_prob(WORLDS))).sum() == pytest.approx(1, abs=2e-6)
 
 
-def test_what_has_learned_nothing_says_so() -> None:
+def test_an_unfitted_model_is_refused() -> None:
     with pytest.raises(ValueError, match="call 'fit' first"):
         NADE().log_prob(WORLDS)
 
 
-def test_an_answer_is_an_array_that_knows_how_it_is_known() -> None:
+def test_a_log_prob_is_usable_as_an_array() -> None:
     answer = LogProb(np.log([0.5, 0.25]), "bound", 0.1)
     assert answer.mean() == pytest.approx(np.log([0.5, 0.25]).mean())
     assert np.allclose(np.exp(answer), [0.5, 0.25])

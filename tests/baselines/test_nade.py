@@ -10,7 +10,7 @@ from made.baselines.nade import NADE, NADENetwork, sequential_pass
 from small_baselines import COLUMNS, TRAIN, VALID, WORLDS, bits, naive
 
 
-def test_nade_in_an_ordering_that_is_told() -> None:
+def test_nade_takes_a_list_as_its_ordering() -> None:
     order = [3, 0, 4, 1, 2]
     model = NADE(6, ordering=order, max_epochs=2).fit(TRAIN, VALID)
     same = NADE(6, max_epochs=2).fit(TRAIN[:, order], VALID[:, order])
@@ -26,14 +26,14 @@ def test_nade_in_an_ordering_that_is_told() -> None:
         ({"activation": "softplus"}, "'activation' should be one of sigmoid, relu"),
     ],
 )
-def test_what_nade_cannot_be_is_said(wrong, message) -> None:
+def test_invalid_parameters_of_nade_are_refused(wrong, message) -> None:
     with pytest.raises(ValueError, match=message):
         NADE(6, **wrong).fit(TRAIN, VALID)
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu"])
 @pytest.mark.parametrize("mask", [False, True])
-def test_one_column_after_the_other_is_nade(activation, mask) -> None:
+def test_the_sequential_pass_equals_the_naive_one(activation, mask) -> None:
     x, shapes = bits(7, COLUMNS), ((COLUMNS, 4), (4,), (COLUMNS, 4), (COLUMNS,), (COLUMNS, 4))
     *weights, u = (torch.randn(shape, dtype=torch.float64) for shape in shapes)
     u = u if mask else None
@@ -42,7 +42,7 @@ def test_one_column_after_the_other_is_nade(activation, mask) -> None:
     assert torch.allclose(logits, naive(x, *weights, u, activation), rtol=0, atol=1e-12)
 
 
-def test_nade_leaves_out_units_in_training_only() -> None:
+def test_dropout_of_units_is_for_training_only() -> None:
     network, x = NADENetwork(COLUMNS, 40, dropout=0.3, seed=1), bits(9, COLUMNS).float()
     keep = torch.rand(40, generator=torch.Generator().manual_seed(3)) >= 0.3
     with torch.no_grad():
@@ -54,7 +54,7 @@ def test_nade_leaves_out_units_in_training_only() -> None:
             assert torch.allclose(network(x, generator=torch.Generator().manual_seed(3)), naive(x, *parts), atol=1e-4)
 
 
-def test_nade_leaves_out_inputs_in_training_only() -> None:
+def test_dropout_of_inputs_is_for_training_only() -> None:
     network = NADENetwork(COLUMNS, 6, input_dropout=0.5, seed=1)
     plain = NADENetwork(COLUMNS, 6, seed=1)
     x = torch.from_numpy(WORLDS).float().repeat(500, 1)

@@ -19,7 +19,7 @@ from small_baselines import COLUMNS, TRAIN, VALID, WORLDS, bits, naive
 
 @pytest.mark.parametrize("line", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("orderings", [1, 3])
-def test_a_tied_network_is_told_how_far_it_is(line, orderings) -> None:
+def test_a_tied_network_with_random_conditioning_sums_to_one(line, orderings) -> None:
     """By a bias for each line, or by U: it sums to one, and draws what it finds likely."""
     model = TiedMADE(8, line=line, orderings=orderings, max_epochs=3, learning_rate=0.05).fit(TRAIN, VALID)
     with torch.no_grad():
@@ -30,7 +30,7 @@ def test_a_tied_network_is_told_how_far_it_is(line, orderings) -> None:
     assert chi_square(model.sample(20_000, seed=1), p) < 5
 
 
-def test_a_tied_network_leaves_out_units_in_training_only() -> None:
+def test_dropout_of_tied_units_is_for_training_only() -> None:
     """The same ones for all rows, of all parameters; the others weigh more."""
     network, x = NADENetwork(COLUMNS, 40, dropout=0.3, line=2, directions=DIRECTIONS, seed=1), bits(9, COLUMNS).float()
     directions, ordering = torch.arange(9), torch.arange(COLUMNS)
@@ -53,7 +53,7 @@ def test_only_a_network_of_directions_takes_them() -> None:
         NADENetwork(COLUMNS, 4)(bits(9, COLUMNS).float(), directions=torch.arange(9))
 
 
-def test_a_tied_network_that_learns_from_moved_rows_is_a_distribution_of_the_others() -> None:
+def test_a_tied_network_trained_on_shifted_images_is_a_distribution_of_unshifted_ones() -> None:
     """Rows 10000 and 01000: 00100, which the second becomes when it is moved, is not taken for likely."""
     rows = np.repeat(np.eye(COLUMNS, dtype=np.uint8)[:2], 200, axis=0)
     model = TiedMADE(16, moved=0.5, image=(1, COLUMNS), max_epochs=60, learning_rate=0.05)
@@ -106,7 +106,7 @@ def test_a_tied_network_of_any_order_answers_any_question(given) -> None:
         assert p[(WORLDS[:, given] == values).all(axis=1)].sum() == pytest.approx(1, abs=1e-5)
 
 
-def test_in_an_ordering_the_product_of_both_parts_is_the_whole() -> None:
+def test_in_an_ordering_the_chain_rule_holds() -> None:
     one = TiedMADE(8, line=2, any_order=0.5, max_epochs=5, seed=1).fit(TRAIN, VALID)
     (ordering,) = one.orderings_
     whole, rest = (one.log_prob(WORLDS, given=ordering[:n].tolist()).values for n in (0, 2))
@@ -163,12 +163,12 @@ def test_orderings_are_random_natural_or_scans() -> None:
         ({"ordering": "walk", "image": (1, COLUMNS, 1)}, "'image' should be a height and a width"),
     ],
 )  # fmt: skip
-def test_what_a_tied_network_cannot_be_is_said(wrong, message) -> None:
+def test_invalid_parameters_of_a_tied_network_are_refused(wrong, message) -> None:
     with pytest.raises(ValueError, match=message):
         TiedMADE(**{"hidden_size": 4, "max_epochs": 1} | wrong).fit(TRAIN, VALID)
 
 
-def test_a_tied_network_begins_with_independent_columns() -> None:
+def test_a_tied_network_starts_with_independent_columns() -> None:
     network, x = NADENetwork(COLUMNS, 400, standardized=True, seed=1), torch.from_numpy(TRAIN).float()
     x[:, 0] = 0
     network.start(x, seed=2)
@@ -224,7 +224,7 @@ ORDER = np.random.default_rng(0).permutation(12)
 IMAGES = torch.randint(2, (20, 3, 4), generator=torch.Generator().manual_seed(0)).float()
 
 
-def test_moves_are_those_of_images() -> None:
+def test_shifts_move_images_by_one_pixel() -> None:
     """In any ordering of the pixels: as a picture that is rolled, with zeros where it comes in again."""
     shifts, seen = ImageShifts((3, 4), ORDER, share=0.6), set()
     for number in range(1, DIRECTIONS + 1):
@@ -242,7 +242,7 @@ def test_moves_are_those_of_images() -> None:
     assert (0, 0) not in seen
 
 
-def test_a_share_of_images_moves_in_all_directions_alike() -> None:
+def test_the_share_of_shifted_images_is_uniform_over_directions() -> None:
     x = IMAGES.reshape(20, 12)[:, ORDER].repeat(500, 1)
     rows, directions = ImageShifts((3, 4), ORDER, share=0.6)(x, torch.Generator().manual_seed(0))
     assert torch.equal(rows[directions == 0], x[directions == 0])
@@ -258,6 +258,6 @@ def test_a_share_of_images_moves_in_all_directions_alike() -> None:
         (lambda: TiedMADE(moved=0.5), "'image' should be the height and width"),
     ],
 )
-def test_moves_that_make_no_sense_are_refused(make, message) -> None:
+def test_invalid_shifts_are_refused(make, message) -> None:
     with pytest.raises(ValueError, match=message):
         make()

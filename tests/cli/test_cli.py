@@ -123,7 +123,7 @@ def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -
             assert parameter.help
 
 
-def test_fit_leaves_a_model_and_pictures(home) -> None:
+def test_fit_writes_a_model_and_pictures(home) -> None:
     files = {file.name for file in (home / "model").iterdir()}
     assert files >= {"config.json", "model.safetensors", "manifest.json", "history.jsonl", "README.md"}
     assert (home / "model" / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
@@ -139,7 +139,7 @@ def test_fit_leaves_a_model_and_pictures(home) -> None:
 
 
 @pytest.mark.parametrize("name", ["animals.csv", "animals.parquet"])
-def test_evaluate_says_how_likely_rows_are(home, name) -> None:
+def test_evaluate_prints_the_nll_of_rows(home, name) -> None:
     facts = run_json("evaluate", home / "model", home / name)
     assert facts.keys() >= {"nll", "ci95", "rows", "masks", "bits_per_column"}
     assert facts["rows"] == 120
@@ -213,7 +213,7 @@ def test_the_oddest_rows_are_explained(home, tmp_path) -> None:
     assert "least likely" in run("explain", home / "model", home / "animals.csv").stdout
 
 
-def test_named_sets_bring_their_own_validation_rows(tmp_path) -> None:
+def test_named_datasets_have_their_own_validation_rows(tmp_path) -> None:
     facts = run_json("fit", "digits", "--out", tmp_path / "model", *FAST, "--masks", "4")
     assert facts["finished"]
     assert run_json("info", tmp_path / "model")["valid_rows"] == 300
@@ -245,7 +245,7 @@ def test_parameters_come_from_options_before_a_file(home, tmp_path) -> None:
     assert "'layers'" in wrong.stderr
 
 
-def test_what_out_holds_is_gone_on_with_replaced_or_refused(home, tmp_path) -> None:
+def test_the_folder_of_out_is_resumed_replaced_or_refused(home, tmp_path) -> None:
     data, out = home / "animals.csv", tmp_path / "model"
     run("fit", data, "--out", out, *FAST, "--resume", "--quiet")  # nothing there: start
     refused = run("fit", data, "--out", out, *FAST, code=2)
@@ -268,7 +268,7 @@ def test_what_out_holds_is_gone_on_with_replaced_or_refused(home, tmp_path) -> N
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
 
-def test_what_is_overwritten_stays_until_all_is_found_right(home, tmp_path) -> None:
+def test_an_overwritten_model_stays_until_all_arguments_are_checked(home, tmp_path) -> None:
     out = tmp_path / "model"
     run("fit", home / "animals.csv", "--out", out, *FAST, "--quiet")
     before = run_json("info", out)
@@ -307,7 +307,7 @@ def test_models_of_any_container_are_sampled(tmp_path, container) -> None:
         assert [row[1] for row in drawn] == [1.5] * 4
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_does(home, forks, tmp_path) -> None:
+def test_an_interrupted_run_prints_how_to_resume_and_resumes(home, forks, tmp_path) -> None:
     out = tmp_path / "model"
     arguments = ["fit", str(home / "animals.csv"), "--out", str(out), "--hidden-sizes", "8", "--schedule", "falling"]
     arguments += ["--valid", str(home / "animals.csv")]
@@ -385,7 +385,7 @@ def test_every_error_is_a_sentence_and_a_code(home, tmp_path, monkeypatch, argum
         assert not (tmp_path / "X").exists()
 
 
-def test_a_closed_pipe_is_no_error(home, forks, tmp_path) -> None:
+def test_a_closed_pipe_is_not_an_error(home, forks, tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     sample = ("sample", home / "model", "-n", 20_000)
     process = forks.command(*sample, stdout=tmp_path / "pipe", stderr=tmp_path / "log")

@@ -138,7 +138,7 @@ def test_json_has_the_setting(facts) -> None:
     assert facts["page"] == "pages/compare.html"
 
 
-def test_other_files_bring_their_own_rows(registry) -> None:
+def test_validation_and_test_rows_come_from_other_files(registry) -> None:
     facts = json.loads(run("mine.csv", "--json", "--models", "coins", "--test", "mine.csv").stdout)
     assert (facts["train"], facts["valid"], facts["test"]) == (54, 6, 60)
     facts = json.loads(
@@ -184,7 +184,7 @@ def test_other_files_bring_their_own_rows(registry) -> None:
         (["mine.csv", "--models", "fails"], 5, "none of the models has a number"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(registry, arguments, code, reason) -> None:
+def test_every_error_is_a_sentence(registry, arguments, code, reason) -> None:
     (registry / "missing.csv").write_text("smoker,tall\nyes,1\nno,\n" + "yes,0\n" * 30)
     (registry / "pets.csv").write_text("pet,tall\n" + "cat,1\ndog,0\nfish,1\n" * 10)
     (registry / "ages.csv").write_text("tall,age\n" + "".join(f"1,{age}\n" for age in range(30)))
@@ -245,7 +245,7 @@ class Half:
 """
 
 
-def test_anything_with_score_samples_can_be_entered(registry) -> None:
+def test_any_estimator_with_score_samples_can_be_compared(registry) -> None:
     (registry / "own_models_of_mine.py").write_text(OWN)
     facts = json.loads(run("mine.csv", "--json", "--models", "own_models_of_mine:Half,coins").stdout)
     assert {each["name"]: each["title"] for each in facts["models"]} == {
@@ -275,7 +275,7 @@ class Careful:
 """
 
 
-def test_a_system_that_says_how_its_likelihood_is_known_can_be_entered(registry) -> None:
+def test_a_system_of_the_baseline_protocol_can_be_compared(registry) -> None:
     (registry / "own_density_of_mine.py").write_text(OWN_DENSITY)
     result = run("mine.csv", "--models", "own_density_of_mine:Careful,coins")
     assert "upper bound (s.e. 0.12)" in result.stdout

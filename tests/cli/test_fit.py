@@ -56,7 +56,7 @@ def test_a_dropped_column_is_dropped_from_validation_rows_too(tmp_path) -> None:
     assert [each["name"] for each in run_json(*fit)["columns"]][:2] == ["x0", "x2"]
 
 
-def test_a_seed_that_cannot_be_is_named_as_it_was_given(tmp_path) -> None:
+def test_an_invalid_seed_is_named_by_its_option(tmp_path) -> None:
     said = run("fit", "digits", "--out", tmp_path / "model", "--seed", -1, code=2).stderr
     assert said == "Error: '--seed' should be a whole number from 0 to 2**32 - 1, not -1.\n"
 
@@ -95,7 +95,7 @@ def halves(tmp_path):
     return folder
 
 
-def test_a_folder_and_files_are_the_table_that_they_are_together(halves, tmp_path) -> None:
+def test_a_folder_and_files_are_read_as_one_table(halves, tmp_path) -> None:
     fit = ("--max-epochs", 1, *SMALL, "--json")
     said = run("fit", halves, "--out", tmp_path / "a", *fit)
     assert said.stderr == f"Note: files that are no tables are left out: {halves / 'notes.txt'}.\n"
@@ -111,7 +111,7 @@ def test_the_size_of_the_codes_of_a_large_table_is_announced(halves, tmp_path, m
     assert not (tmp_path / "model" / ".made-codes").exists()
 
 
-def test_what_cannot_be_one_table(halves, tmp_path) -> None:
+def test_files_that_are_not_one_table_are_refused(halves, tmp_path) -> None:
     said = run("fit", f"{halves}/*.parquet", "--out", tmp_path / "model", code=3).stderr
     assert said == f"Error: '{halves}/*.parquet' matches no file.\n"
     said = run("fit", halves / "1.csv", "-", "--out", tmp_path / "model", code=2).stderr

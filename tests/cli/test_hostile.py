@@ -413,7 +413,7 @@ def names(path) -> set[str]:
     return {str(file) for file in path.rglob("*")}
 
 
-def test_every_command_has_a_row_here() -> None:
+def test_every_command_is_tested_here() -> None:
     assert {name for name, _ in leaves()} == set(CORPUS)
 
 
@@ -488,7 +488,7 @@ def test_standard_output_on_a_full_disk_is_3(here, name) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, row in CORPUS.items() if row.writes])
-def test_a_file_that_cannot_be_written_whole_is_not_there(here, name) -> None:
+def test_a_file_that_cannot_be_written_in_full_does_not_appear(here, name) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, limit[1]))
@@ -503,7 +503,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(here, name) -> None:
     assert not (here / "page.html").exists()
 
 
-def test_standard_input_that_is_no_table_or_no_question_is_refused(here) -> None:
+def test_standard_input_without_a_table_or_a_question_is_refused(here) -> None:
     for content in (b"", b"\xff\xfe\x00", b"kind,weight,legs\n", b"PAR1junk", b"\x93NUMPYjunk", b"PK\x03\x04junk"):
         code, out, _ = run("score", "MODEL", "-", stdin=content)
         assert code == 3
@@ -516,7 +516,7 @@ def test_standard_input_that_is_no_table_or_no_question_is_refused(here) -> None
     assert run("ask", "MODEL", stdin=b"legs = 4\nkind = cat\n")[0] == 0
 
 
-def test_a_bug_is_a_sentence_with_a_way_to_see_more(here, monkeypatch) -> None:
+def test_an_internal_error_is_a_sentence_that_names_made_debug(here, monkeypatch) -> None:
     def broken(*args, **options):
         raise KeyError("oops")
 
@@ -601,7 +601,7 @@ def test_a_signal_in_the_middle_of_imports_ends_a_process(here, start) -> None:
     assert (early.returncode, err) == (130, "interrupted.\n")
 
 
-def test_closed_streams_do_no_harm(here, start) -> None:
+def test_commands_work_with_closed_standard_streams(here, start) -> None:
     process = start("score", "MODEL", "good.csv", "--out", "scores.csv", shell="0<&- 1>&- 2>&-")
     assert (process.wait(120), *process.communicate()) == (0, "", "")
     assert len((here / "scores.csv").read_text().splitlines()) == ROWS + 1

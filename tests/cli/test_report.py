@@ -59,7 +59,7 @@ def test_json_is_the_numbers_and_nothing_else(home, tmp_path, monkeypatch) -> No
     assert (tmp_path / "p.html").exists()
 
 
-def test_what_is_wrong_is_said_before_anything_is_done(home, tmp_path) -> None:
+def test_errors_are_reported_before_any_work(home, tmp_path) -> None:
     own = tmp_path / "mine.html"
     own.write_text("<p>my own page</p>")
     model, data = home / "model", home / "animals.csv"

@@ -76,7 +76,7 @@ def test_skipped_rows_have_an_empty_score_and_the_others_theirs(home) -> None:
         assert said in reason
 
 
-def test_how_many_were_skipped_and_why_is_said(home) -> None:
+def test_the_number_of_skipped_rows_and_the_reasons_are_printed(home) -> None:
     result = run("score", home / "model", home / "bad.csv", *SKIP)
     lines = result.stderr.splitlines()
     assert lines[0] == "Note: 5 rows were skipped, with an empty answer; the first of them:"
@@ -188,7 +188,7 @@ def test_bad_values_are_found_once_and_not_once_for_each_row(home, monkeypatch) 
     assert len(calls) < 20
 
 
-def test_other_errors_are_no_rows(home, tmp_path) -> None:
+def test_errors_without_a_row_are_not_skipped(home, tmp_path) -> None:
     (tmp_path / "lacks.csv").write_text("kind,weight\nhen,5\n")
     assert "no column 'legs'" in run("score", home / "model", tmp_path / "lacks.csv", *SKIP, code=3).stderr
     (tmp_path / "ragged.csv").write_text("kind,weight,legs,born\nhen,5,3,2020-01-01\nhen,5\n")
@@ -203,7 +203,7 @@ def test_rows_are_spread_over_a_table() -> None:
     assert spread([(np.arange(2), whole)], 2, ["a"]) is whole
 
 
-def test_text_that_a_spreadsheet_would_run_is_marked_if_told(home, tmp_path) -> None:
+def test_safe_csv_marks_text_that_a_spreadsheet_would_run(home, tmp_path) -> None:
     plain = run("sample", home / "model", "-n", 30, "--seed", 1).stdout
     safe = run("sample", home / "model", "-n", 30, "--seed", 1, "--safe-csv").stdout
     assert "\n=cat," in plain
@@ -216,7 +216,7 @@ def test_text_that_a_spreadsheet_would_run_is_marked_if_told(home, tmp_path) -> 
     assert run_json("sample", home / "model", "--given", "kind==cat", "--safe-csv")["rows"][0][0] == "=cat"
 
 
-def test_every_file_of_text_can_be_safe(home, tmp_path) -> None:
+def test_every_csv_output_can_be_safe(home, tmp_path) -> None:
     files_of = {
         "impute": ["--out", tmp_path / "a.csv", "--uncertainty", tmp_path / "b.csv"],
         "denoise": ["--out", tmp_path / "c.csv", "--changes", tmp_path / "d.csv", "--error", "0.9"],

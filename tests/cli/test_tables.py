@@ -200,7 +200,7 @@ def test_the_mean_of_noisy_rows_is_an_estimate(home, tmp_path, noisy) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.csv", "missing.parquet"])
-def test_pieces_are_answered_as_the_whole(home, tmp_path, in_blocks, name) -> None:
+def test_a_table_in_pieces_gets_the_same_answers(home, tmp_path, in_blocks, name) -> None:
     """Files that are read in blocks give what Python gives for the table at once, to the digit."""
     model, table = MADE.load(home / "model"), read(home / name)
     run("score", home / "model", home / name, "--out", tmp_path / "scores.npy")
@@ -224,7 +224,7 @@ def test_pieces_are_answered_as_the_whole(home, tmp_path, in_blocks, name) -> No
     assert run_json("evaluate", home / "model", home / name)["rows"] == 300
 
 
-def test_no_more_than_a_block_is_held(home, tmp_path, in_blocks, monkeypatch) -> None:
+def test_memory_is_bounded_by_a_block(home, tmp_path, in_blocks, monkeypatch) -> None:
     """Each block is written before the next one is read, and none is larger than it should be."""
     events: list[tuple[str, int]] = []
     stream, write_piece = files_stream(), Writer.write
@@ -261,7 +261,7 @@ def files_stream():
     return stream
 
 
-def test_whole_numbers_may_be_filled_with_real_ones(home, tmp_path, in_blocks) -> None:
+def test_integer_columns_may_be_filled_with_real_numbers(home, tmp_path, in_blocks) -> None:
     """A column that looks whole in a file, where the model knows it is not, has one type in all blocks."""
     table = MISSING.assign(weight=["3" if row > 2 else "" for row in range(300)])
     table.to_csv(tmp_path / "x.csv", index=False)

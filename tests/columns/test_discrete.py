@@ -82,7 +82,7 @@ def test_names_and_sizes_are_checked() -> None:
         Categorical(0)
 
 
-def test_a_new_kind_needs_no_change_of_the_network() -> None:
+def test_a_new_kind_works_without_changes_to_the_network() -> None:
     """A numeric column with a normal density: three lines of mathematics, and the engine takes it."""
 
     class Normal(Column):

@@ -52,7 +52,7 @@ def test_the_mass_of_an_interval_is_the_share_of_draws_in_it(kind) -> None:
     assert total == pytest.approx(1, abs=1e-9)
 
 
-def test_far_out_in_a_tail_nothing_is_lost() -> None:
+def test_intervals_are_accurate_in_the_far_tails() -> None:
     kind = Numeric(0.0, 1.0)
     units = kind.initial().double()
     mass = kind.log_interval(units, 1e4, 2e4)

@@ -45,7 +45,7 @@ def test_a_density_integrates_to_one(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", [AMOUNT, PROFIT, Numeric(5, 2, step=1, low=0), Numeric(3.1, 1.1, 1, curve=9, low=0)])
-def test_values_come_back(kind) -> None:
+def test_inner_and_outer_are_inverse(kind) -> None:
     values = torch.tensor([0.0, 1, 2, 17, 1000, 123_456], dtype=torch.float64)
     assert kind.valid(values).all()
     assert torch.allclose(kind.outer(kind.inner(values)), values, rtol=1e-12)
@@ -136,7 +136,7 @@ def test_draws_follow_the_density(kind) -> None:
     assert cold.std() < drawn.std()
 
 
-def test_far_out_in_the_tails_nothing_is_lost() -> None:
+def test_log_probabilities_are_accurate_in_the_far_tails() -> None:
     for kind in (Numeric(0, 1), Numeric(0, 1, step=1)):
         units = kind.initial().requires_grad_()
         value = kind.log_prob(units.expand(3, -1), torch.tensor([0.0, 1e4, -1e7]))
@@ -145,7 +145,7 @@ def test_far_out_in_the_tails_nothing_is_lost() -> None:
         assert slope.isfinite().all()
 
 
-def test_what_is_far_from_everything_costs_tens_of_nats() -> None:
+def test_an_outlier_costs_tens_of_nats() -> None:
     kind = Numeric(0, 1)
     units = kind.initial()
     units[-kind.components :] = -6  # as narrow as can be
@@ -247,7 +247,7 @@ def test_no_finite_number_costs_more_than_tens_of_nats(step, low, dtype) -> None
     assert (cost < 100).all()
 
 
-def test_what_is_far_away_teaches_nothing() -> None:
+def test_an_outlier_has_a_negligible_gradient() -> None:
     """The gradient of an outlier, which no mixture can reach, does not disturb the units."""
     kind = Numeric(20, 12, step=1)
     units = kind.initial().requires_grad_()

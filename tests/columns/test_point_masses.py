@@ -18,11 +18,11 @@ from oracle import integral
 
 INF = math.inf
 REAL = PointMasses(Numeric(2.0, 0.8, curve=3, low=0), (0.0, 25.0))
-HOLED = PointMasses(Numeric(0.0, 1.0), (INF,))
+ABSENT = PointMasses(Numeric(0.0, 1.0), (INF,))
 BOTH = PointMasses(Numeric(10.0, 4.0, low=0), (0.0, 12.5, INF))
 STEPS = PointMasses(Numeric(5.0, 3.0, step=1, low=0), (0.0, 7.0))
 CURVED = PointMasses(Numeric(2.0, 0.8, step=1, curve=3, low=0), (0.0, 20.0, INF))
-KINDS = [REAL, HOLED, BOTH, STEPS, CURVED]
+KINDS = [REAL, ABSENT, BOTH, STEPS, CURVED]
 
 
 def random_units(kind: PointMasses) -> torch.Tensor:
@@ -35,7 +35,7 @@ def probability(kind: PointMasses, units: torch.Tensor, values: torch.Tensor) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_points_and_the_rest_are_one(kind) -> None:
+def test_points_and_the_rest_sum_to_one(kind) -> None:
     units, points = random_units(kind), torch.tensor(kind.points, dtype=torch.float64)
     total = probability(kind, units, points).sum().item()
     assert 0.01 < total < 0.99
@@ -81,7 +81,7 @@ def test_draws_follow(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_come_back(kind) -> None:
+def test_inner_and_outer_are_inverse(kind) -> None:
     values = torch.tensor([*kind.points, 1.0, 3.0, 100.0], dtype=torch.float64)
     assert kind.valid(values).all()
     assert torch.allclose(kind.outer(kind.inner(values)), values, rtol=1e-12)
@@ -96,7 +96,7 @@ def test_values_come_back(kind) -> None:
     assert kind.valid(torch.tensor(INF)) == (INF in kind.points)
 
 
-def test_what_is_next_to_a_point_is_not_the_point() -> None:
+def test_neighbours_of_a_point_are_not_the_point() -> None:
     units = random_units(REAL)
     beside = torch.tensor([0.0, 1e-300, 25.0, np.nextafter(25.0, 26)], dtype=torch.float64)
     log_p = REAL.log_prob(units.float().expand(4, -1), REAL.inner(beside).float())
@@ -123,7 +123,7 @@ def test_the_mode_is_that_of_the_rest_if_most_numbers_are_others() -> None:
     assert cents.outer(cents.mode(units)).item() == pytest.approx(100 * REAL.outer(mode).item(), rel=1e-5)
 
 
-def test_beginnings_are_counts() -> None:
+def test_initial_units_are_the_frequencies_of_the_points() -> None:
     values = torch.tensor([0.0] * 6 + [25.0] * 2 + [3.0] * 4, dtype=torch.float64)
     units = REAL.independent(REAL.inner(values))
     shares = units[:3].softmax(dim=0)
@@ -133,7 +133,7 @@ def test_beginnings_are_counts() -> None:
 
 def test_columns_with_points_are_worked_on_together() -> None:
     other = PointMasses(Numeric(0.3, 2.0, curve=1, low=0), (0.0, 1.5))
-    columns = Columns([REAL, Binary(), other, STEPS, HOLED])
+    columns = Columns([REAL, Binary(), other, STEPS, ABSENT])
     rows = torch.tensor([[0.0, 1, 1.5, 7, INF], [25, 0, 0, 3, 1], [3, 1, 2.5, 0, math.nan]], dtype=torch.float64)
     values, missing = columns.check(rows)
     assert missing.nonzero().tolist() == [[2, 4]]
@@ -163,7 +163,7 @@ def test_gradients_are_finite_at_and_beside_points() -> None:
         assert slope.isfinite().all()
 
 
-def test_a_model_learns_when_nothing_is_owed() -> None:
+def test_a_model_learns_the_probability_of_a_point() -> None:
     """Debts of owners and of others: the share of zeros, and the amounts that are not."""
     generator = np.random.default_rng(0)
     owner = generator.random(2400) < 0.5

@@ -22,7 +22,7 @@ LISTS = [(0.0, 1.0), (1.0, 2.0), (7.0,), (0.0, 1.0, 2.0, 5.0, 16.0, 24.0), (6.0,
 
 
 @pytest.mark.parametrize("values", LISTS)
-def test_codes_and_numbers_are_the_same_line(values) -> None:
+def test_codes_and_numbers_are_inverse(values) -> None:
     beside = Unseen(values, step=1.0)
     numbers = np.arange(-50.0, 150.0)
     codes = beside.code(numbers)
@@ -63,7 +63,7 @@ def test_a_flag_with_another_number_is_as_if_it_were_not_observed(signed) -> Non
 
 
 @pytest.mark.parametrize("wrong", [{"values": ()}, {"values": (1.0, 0.0)}, {"values": (1.0,), "step": -1.0}])
-def test_lists_that_cannot_be(wrong) -> None:
+def test_invalid_lists_are_refused(wrong) -> None:
     with pytest.raises(ValueError, match="should be"):
         Unseen(**wrong)
 
@@ -129,7 +129,7 @@ def test_a_value_that_training_never_saw_is_unlikely(model, column, value) -> No
 
 @pytest.mark.parametrize(("column", "value"), UNUSUAL)
 @pytest.mark.filterwarnings("ignore::made.errors.UnseenWarning")
-def test_every_question_takes_such_a_row(model, column, value) -> None:
+def test_every_query_accepts_unseen_values(model, column, value) -> None:
     rows = counts()[:3].astype({column: object})
     rows.loc[1, column] = value
     missing = rows.copy()
@@ -177,7 +177,7 @@ def test_questions_about_counts_are_sums_of_their_probabilities(model) -> None:
     assert model.probability("visits = 24").probability == 0
 
 
-def test_a_saved_model_knows_it_too(model, tmp_path) -> None:
+def test_a_saved_model_scores_unseen_values(model, tmp_path) -> None:
     model.save(tmp_path / "model")
     rows = counts()[:3].assign(visits=[0, 30, 2], who=["new", "?", "old"])
     with pytest.warns(UnseenWarning):
@@ -233,7 +233,7 @@ def priced():
     return MADE(**SMALL).fit(table)
 
 
-def test_a_number_between_two_steps_is_taken_for_the_nearest_and_the_warning_says_so(priced) -> None:
+def test_a_number_between_two_steps_is_rounded_with_a_warning(priced) -> None:
     usual = priced.score_samples(pd.DataFrame({"price": [3800.0, 2000.0], "sold": ["yes", "no"]}))
     with pytest.warns(UnseenWarning) as caught:
         found = priced.score_samples(pd.DataFrame({"price": [3810.0, 2000.0], "sold": ["yes", "no"]}))
@@ -245,12 +245,12 @@ def test_a_number_between_two_steps_is_taken_for_the_nearest_and_the_warning_say
     )
 
 
-def test_a_given_number_between_two_steps_is_taken_for_the_nearest(priced) -> None:
+def test_a_given_number_between_two_steps_is_rounded(priced) -> None:
     with pytest.warns(UnseenWarning, match=r"values between the steps .*: 4 of 'price'. Each is taken for the nearest"):
         assert set(priced.sample(4, given={"price": 3810.0})["price"]) == {3800.0}
 
 
-def test_unlikely_values_and_rounded_ones_are_told_apart() -> None:
+def test_the_warning_distinguishes_unlikely_values_from_rounded_ones() -> None:
     first, second = UnseenWarning({"city": 2, "price": 3}, {"price": 2}), UnseenWarning({"price": 1}, {"price": 1})
     both = UnseenWarning.together([first, second])
     assert str(both) == (

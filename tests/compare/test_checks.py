@@ -26,7 +26,7 @@ from systems import ROWS, Coins, Says, said
         (Says([-3, -3, -3, -3], "estimate", float("nan")), "standard error"),
     ],
 )
-def test_what_cannot_be_log_probabilities_is_refused(system, reason) -> None:
+def test_values_that_are_not_log_probabilities_are_refused(system, reason) -> None:
     (result,) = compare({"it": system}, ROWS, ROWS, ROWS[:4])
     assert reason in result.error
     assert np.isnan(result.nll)
@@ -36,7 +36,7 @@ def test_an_estimate_may_be_above_the_truth() -> None:
     assert said([-0.1, -0.1, -0.1, -0.1], "estimate", 0.1).nll == pytest.approx(0.1)
 
 
-def test_a_log_prob_has_to_say_how_it_is_known() -> None:
+def test_a_log_prob_needs_a_kind() -> None:
     class Bare(Coins):
         def log_prob(self, rows):
             return np.full(len(rows), -9.0)
@@ -67,7 +67,7 @@ class Disguised:
         return self.mixture_.score_samples(X)
 
 
-def test_what_only_looks_like_a_likelihood_is_refused() -> None:
+def test_pseudo_likelihoods_and_densities_are_refused() -> None:
     systems = {
         "coins": Coins(),
         "density": Scikit(GaussianMixture(reg_covar=1e-2)),

@@ -28,7 +28,7 @@ def test_the_interval_is_that_of_the_rest_of_the_package() -> None:
     assert (result.nll, result.ci95) == pytest.approx(mean_and_interval(-torch.tensor([-1.5, -2.25, -3, -9])))
 
 
-def test_rows_tell_systems_apart_whose_intervals_overlap() -> None:
+def test_paired_differences_separate_systems_whose_intervals_overlap() -> None:
     best, other = named("best", [-1, -2, -3, -4]), named("other", [-1.5, -2.5, -2.9, -4.7])
     (found,) = differences([other, best])
     assert found == Difference("other", "best", pytest.approx(0.4), pytest.approx(0.3394820, abs=1e-6), True, "worse")

@@ -38,7 +38,7 @@ def test_a_failure_has_a_reason_and_no_number(some_fail) -> None:
     assert "1 of the test rows, the first being row 39, have probability 0" in zero.error
 
 
-def test_failures_come_last_in_words(some_fail) -> None:
+def test_failures_come_last_in_the_conclusions(some_fail) -> None:
     fails, _, nan, zero = some_fail
     text = sentences(some_fail, 40)
     assert text[0].startswith("Best: coins")
@@ -63,7 +63,7 @@ def test_sampling_that_fails_does_not_lose_the_likelihood() -> None:
         assert f"it: {result.remark}" in sentences([result], 40)
 
 
-def test_time_that_is_left_over_is_left_to_others() -> None:
+def test_unused_time_goes_to_the_other_systems() -> None:
     clock, begun = Clock(), []
     systems = {"fast": Slow(clock, 2.0), "slow": Slow(clock, 900.0), "last": Slow(clock, 1.0)}
     results = compare(
@@ -76,7 +76,7 @@ def test_time_that_is_left_over_is_left_to_others() -> None:
     assert any("perhaps before convergence: slow." in each for each in sentences(results, 40))
 
 
-def test_neither_scoring_nor_who_does_not_heed_the_time_takes_it_from_others() -> None:
+def test_scoring_and_estimators_without_a_time_limit_do_not_use_the_budget() -> None:
     class Deaf(Slow):
         def fit(self, train, valid, *, seconds=None):
             return super().fit(train, valid)
@@ -129,7 +129,7 @@ def test_a_budget_is_above_zero(budget) -> None:
         compare({}, ROWS, ROWS, ROWS)
 
 
-def test_constant_columns_are_no_trouble() -> None:
+def test_constant_columns_are_accepted() -> None:
     rows = ROWS.copy()
     rows[:, 0], rows[:, 1] = 0, 1
     assert compare({"coins": Coins()}, rows, rows, rows)[0].error is None
@@ -147,7 +147,7 @@ class OwnCoins(Coins):
         return self.log_prob(X).values
 
 
-def test_what_cannot_be_told_to_end_is_not_said_to_have_been_stopped() -> None:
+def test_an_estimator_without_a_time_limit_is_not_marked_as_stopped() -> None:
     begun: list[tuple[str, float | None]] = []
     systems = {"own": Scikit(OwnCoins()), "coins": Coins()}
     own, _ = compare(systems, ROWS, ROWS, ROWS, budget=60, begin=lambda *told: begun.append(told))

@@ -47,14 +47,14 @@ def test_types_are_those_of_the_whole_file(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_csv_comes_in_many_dialects(tmp_path, end) -> None:
+def test_dialects_of_csv_are_read(tmp_path, end) -> None:
     text = end.join(["a,b,c", '1,true,"x', 'y"', "", "NaN,,NA", "2.5,false,null", ""])
     expected = {"a": [1, None, 2.5], "b": [True, None, False], "c": [f"x{end}y", None, None]}
     assert csv_of(tmp_path, text).to_pydict() == expected
     assert csv_of(tmp_path, "\ufeff" + text.rstrip()).to_pydict() == expected
 
 
-def test_what_is_missing_may_be_quoted_where_it_cannot_be_text(tmp_path) -> None:
+def test_quoted_nulls_are_missing_in_columns_that_are_not_text(tmp_path) -> None:
     table = csv_of(tmp_path, '"a","b","c","d"\n"1","x","","2020-01-01"\n"","","","NA"\n')
     day = datetime.date(2020, 1, 1)
     assert table.to_pydict() == {"a": [1, None], "b": ["x", ""], "c": ["", ""], "d": [day, None]}
@@ -119,7 +119,7 @@ def test_a_csv_file_beyond_the_limit_is_refused(tmp_path, small_limit) -> None:
         (b"a,b\n\xff,2\n", "line 2: this is not UTF-8"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(tmp_path, content, said) -> None:
+def test_errors_name_the_file_and_the_problem(tmp_path, content, said) -> None:
     (tmp_path / "x.csv").write_bytes(content)
     with pytest.raises(DataError, match=said):
         list(stream(tmp_path / "x.csv", 10))

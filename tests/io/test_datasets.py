@@ -151,7 +151,7 @@ def test_unpacked_rightly_adult_has_a_known_likelihood() -> None:
 
 
 @needs_data
-def test_one_entry_makes_it_other_data(monkeypatch, tmp_path) -> None:
+def test_a_single_changed_entry_is_detected(monkeypatch, tmp_path) -> None:
     data = load("dna")
     data.test[7, 7] ^= 1
     rows = {part: np.packbits(getattr(data, part), axis=1) for part in SPLITS}
@@ -226,7 +226,7 @@ def test_a_folder_that_is_not_there_is_refused(tiny, monkeypatch, tmp_path) -> N
         load("tiny")
 
 
-def test_the_cache_is_where_caches_are(monkeypatch, tmp_path) -> None:
+def test_the_cache_is_in_the_cache_folder_of_the_user(monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("MADE_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     for base in ("", "relative/paths/are/ignored"):
@@ -262,7 +262,7 @@ def test_what_is_downloaded_is_kept_packed(server, tmp_path, content) -> None:
     assert len(server.paths) == 1  # the second time, nobody is asked
 
 
-def test_a_length_need_not_be_told(server) -> None:
+def test_the_content_length_is_optional(server) -> None:
     server.content, server.length = released(), 0
     assert same(load("tiny"))
 
@@ -310,7 +310,7 @@ def bomb(name: str) -> bytes:
         (lambda: bytes(3_000_000), r"is more than the 1,049,\d\d\d bytes that 'tiny' can take"),
     ],
 )
-def test_what_is_wrong_never_enters_the_cache(server, tmp_path, content: Callable[[], bytes], text) -> None:
+def test_invalid_downloads_are_not_cached(server, tmp_path, content: Callable[[], bytes], text) -> None:
     server.content = content()
     with pytest.raises(DataError, match=text) as error:
         load("tiny")
@@ -319,7 +319,7 @@ def test_what_is_wrong_never_enters_the_cache(server, tmp_path, content: Callabl
     assert left(tmp_path / "cache") == []
 
 
-def test_a_transfer_that_fails_is_a_sentence(server, tmp_path, monkeypatch) -> None:
+def test_a_failed_download_is_a_data_error(server, tmp_path, monkeypatch) -> None:
     remedy = r"\. MADE_DATA can name a folder with tiny.npz\.$"
     server.content, server.length = released(), len(released()) + 7
     with pytest.raises(DataError, match="could not be downloaded: .*7 more expected.*" + remedy):
@@ -356,7 +356,7 @@ def test_a_download_that_is_interrupted_leaves_nothing(server, tmp_path, monkeyp
     assert same(load("tiny"))
 
 
-def test_a_cache_that_is_damaged_or_closed_is_a_sentence(server, tmp_path, monkeypatch) -> None:
+def test_a_damaged_or_unwritable_cache_is_a_data_error(server, tmp_path, monkeypatch) -> None:
     server.content = released()
     path = download("tiny")
     path.write_bytes(path.read_bytes()[:100])

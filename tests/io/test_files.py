@@ -74,7 +74,7 @@ def test_arrays_need_the_same_width(tmp_path: Path) -> None:
         list(Files.of([tmp_path / "a.npy", tmp_path / "c.csv"]).pieces())
 
 
-def test_what_is_not_there(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"matches no file"):
         Files.of(str(tmp_path / "*.parquet"))
     with pytest.raises(DataError, match=r"is a folder without files that end in .csv"):
@@ -86,7 +86,7 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         Files.of([path, path])
 
 
-def test_paths_are_told_from_rows() -> None:
+def test_paths_are_distinguished_from_rows() -> None:
     assert are_paths("a.csv")
     assert are_paths([Path("a.csv"), "b.csv"])
     assert not any(map(are_paths, ([["a"], ["b"]], [], np.zeros((2, 2)), [1, 2])))

@@ -98,7 +98,7 @@ def test_truth_values_are_0_or_1(tmp_path) -> None:
     assert read(tmp_path / "x.npy").astype(int).tolist() == [[0, 1, 1]]
 
 
-def test_python_2_wrote_long_numbers(tmp_path) -> None:
+def test_headers_with_integers_of_python_2_are_read(tmp_path) -> None:
     (tmp_path / "x.npy").write_bytes(header_of("(1L, 2L)") + bytes(16))
     assert read(tmp_path / "x.npy").tolist() == [[0, 0]]
 

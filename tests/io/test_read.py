@@ -147,7 +147,7 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "npy", "npz"])
-def test_damaged_bytes_give_a_table_or_a_sentence(tmp_path, kind, monkeypatch) -> None:
+def test_damaged_bytes_give_a_table_or_a_data_error(tmp_path, kind, monkeypatch) -> None:
     monkeypatch.setenv("MADE_MAX_BYTES", "10000000")
     path = tmp_path / f"x.{kind}"
     write(np.arange(60).reshape(10, 6), path)
@@ -317,7 +317,7 @@ def test_standard_input_comes_in_pieces(tmp_path, monkeypatch, suffix) -> None:
         next(stream("-", 4))
 
 
-def test_other_faults_are_sentences_too(tmp_path) -> None:
+def test_errors_of_a_stream_name_the_problem(tmp_path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1 is not enough")
     for path, said in ((tmp_path / "x.parquet", "not a Parquet file"), (tmp_path / "no.csv", "does not exist")):
         with pytest.raises(DataError, match=said):

@@ -53,7 +53,7 @@ def test_a_table_of_numbers_is_an_array_and_an_array_a_table(tmp_path) -> None:
     assert read(tmp_path / "x.csv").to_pydict() == {"x0": ["x", ""], "x1": [1, 2]}
 
 
-def test_what_cannot_be_written_is_refused(tmp_path) -> None:
+def test_unsupported_tables_are_refused(tmp_path) -> None:
     for table, target, text in [
         (np.zeros(3), "x.csv", "should be 2-D"),
         (np.array([[None]]), "x.npy", "of numbers or text"),

@@ -90,7 +90,7 @@ def test_the_same_bits_of_a_long_table(
     assert streamed.model_.config.data.valid_rows == 7
 
 
-def test_what_was_observed(files: Path, table: pa.Table) -> None:
+def test_missing_shares_and_ranges_are_described(files: Path, table: pa.Table) -> None:
     observed = MADE(**SMALL | {"max_epochs": 0}).fit(files).observed_
     assert observed[1] == {"missing": pytest.approx(table["kind"].null_count / ROWS)}
     assert observed[2] == {"missing": 0, "range": [0, 3]}

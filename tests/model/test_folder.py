@@ -70,7 +70,7 @@ def test_a_flipped_bit_of_any_byte_is_noticed(folder, tmp_path) -> None:
         Folder.open(copy)
 
 
-def test_what_is_truncated_missing_or_foreign_is_refused(folder, tmp_path) -> None:
+def test_truncated_missing_and_foreign_files_are_refused(folder, tmp_path) -> None:
     for file in sorted(folder.iterdir()):
         for size in {0, 1, file.stat().st_size // 2, file.stat().st_size - 1}:
             copy = tmp_path / f"{file.name}-{size}"
@@ -146,7 +146,7 @@ def config_with(**values):
         {"surplus": 1},
     ],
 )
-def test_a_config_is_not_believed(folder, tmp_path, values) -> None:
+def test_a_forged_config_is_refused(folder, tmp_path, values) -> None:
     if "surplus" in values:
         change = lambda content: json.dumps(json.loads(content) | values).encode()  # noqa: E731
     else:
@@ -307,7 +307,7 @@ def set_state(name, value):
         lambda tensors, facts: facts.pop("config"),
     ],
 )
-def test_a_checkpoint_is_not_believed(folder, tmp_path, change) -> None:
+def test_a_forged_checkpoint_is_refused(folder, tmp_path, change) -> None:
     """It is refused when it is loaded, or at the latest when it is gone on from."""
     copy = with_checkpoint(folder, tmp_path / "copy", change)
     with pytest.raises(ModelError):  # noqa: PT012
@@ -341,7 +341,7 @@ def test_all_files_have_the_same_permissions(folder) -> None:
     assert len({file.stat().st_mode for file in folder.iterdir()}) == 1
 
 
-def test_a_run_that_has_only_begun_is_started_again(tmp_path) -> None:
+def test_a_run_without_a_checkpoint_starts_from_scratch(tmp_path) -> None:
     """Killed between the first file and the first checkpoint."""
     commit(tmp_path / "run", {}, finished=False)
     (tmp_path / "run" / "history.jsonl").write_text("")

@@ -16,7 +16,7 @@ from made.model.memory_budget import free_bytes, training_bytes
 from made.network.limits import check_sizes
 
 
-def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch) -> None:
+def test_a_network_that_does_not_fit_is_refused_before_it_is_allocated(monkeypatch) -> None:
     random = np.random.default_rng(0)
     frame = pd.DataFrame(
         {"city": [f"city {d}" for d in random.integers(900, size=3000)], "a": random.random(3000) < 0.5}
@@ -35,7 +35,7 @@ def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch) -> None:
     MADE(hidden_sizes=(4,), max_epochs=0).fit(frame[["a"]])
 
 
-def test_what_is_free_is_some_of_what_there_is() -> None:
+def test_free_memory_is_part_of_the_total() -> None:
     assert 2**20 < free_bytes() < 2**50
 
 
@@ -63,14 +63,14 @@ def test_six_thousand_columns() -> None:
         ({"batch_size": 10**30}, r"'batch_size' should be from 1 to 2,147,483,647"),
     ],
 )
-def test_what_nobody_has_the_time_for_is_refused_at_once(monkeypatch, parameters, said) -> None:
+def test_absurd_sizes_are_refused_at_once(monkeypatch, parameters, said) -> None:
     """Before a single degree is drawn, in closed form."""
     monkeypatch.setattr("made.network.connectivity.Connectivities.draw", None)
     with pytest.raises(ValueError, match=said):
         MADE(**parameters).fit(np.arange(60).reshape(3, 20) % 2)
 
 
-def test_the_largest_parameters_are_taken() -> None:
+def test_the_largest_allowed_parameters_are_accepted() -> None:
     largest = {"hidden_sizes": [2**12] * 256, "evaluation_masks": 2**16, "segments": 16, "batch_size": 2**31 - 1}
     check_sizes(largest | {"masks": "unlimited", "validation_masks": 2**16}, columns=20)
 
@@ -108,7 +108,7 @@ print(training_bytes(model.model_.config), peak() - before)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured in other units there")
-def test_the_estimate_is_what_is_taken() -> None:
+def test_the_estimate_is_close_to_the_measured_peak() -> None:
     """Measured: not below nine tenths, or it would not protect, and not many times as much."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True)
     estimate, taken = map(int, done.stdout.split())

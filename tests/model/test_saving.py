@@ -92,7 +92,7 @@ def test_a_manifest_that_is_no_file_is_left_alone(model, tmp_path, kind) -> None
     assert content(tmp_path / "p") == before
 
 
-def test_the_person_s_own_files_beside_a_model_survive(model, tmp_path) -> None:
+def test_foreign_files_beside_a_model_survive(model, tmp_path) -> None:
     path = tmp_path / "model"
     model.save(path)
     own = content(path)

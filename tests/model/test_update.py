@@ -38,7 +38,7 @@ def test_new_rows_are_learned_and_old_ones_are_not_forgotten(made) -> None:
     assert with_replay.score(OLD_TEST) > without.score(OLD_TEST) + 0.7
 
 
-def test_rows_of_the_same_kind_do_no_harm(made) -> None:
+def test_rows_of_the_same_distribution_do_not_make_the_model_worse(made) -> None:
     before = made.model_
     after = updated(before, before.codes(rows(60, 0, 5)), epochs=40)
     assert after.score(OLD_TEST) > before.score(OLD_TEST) - 0.1
@@ -95,7 +95,7 @@ def test_weights_and_targets() -> None:
     assert twice.target_ == "kind"
 
 
-def test_what_cannot_be_updated(made) -> None:
+def test_invalid_updates_are_refused(made) -> None:
     with pytest.raises(NotFittedError):
         MADE().update(NEW)
     with pytest.raises(ValueError, match="'epochs' should be a whole number"):

@@ -10,7 +10,7 @@ import torch
 from made.network.buffers import Buffers
 
 
-def test_memory_is_used_again_only_when_nobody_holds_it() -> None:
+def test_memory_is_reused_only_when_no_tensor_holds_it() -> None:
     buffers, like = Buffers(), torch.empty(0)
     first = buffers.empty(1000, 1000, like=like)
     first.fill_(1)

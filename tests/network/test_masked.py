@@ -293,7 +293,7 @@ def test_dtype_and_device_follow_the_network() -> None:
     assert on_meta.run(layout, torch.zeros(4, 5, device="meta")).device.type == "meta"
 
 
-def test_evaluating_first_does_not_hinder_training() -> None:
+def test_evaluation_before_training_does_not_break_training() -> None:
     """What is kept from a pass in inference mode must serve a pass that needs gradients."""
     for masks in (1, 2):
         network = Network(5, Connectivities(5, (8,), masks=masks))
@@ -303,7 +303,7 @@ def test_evaluating_first_does_not_hinder_training() -> None:
         assert network.c.grad is not None
 
 
-def test_parameters_written_behind_the_back_do_not_leak() -> None:
+def test_parameters_written_in_place_do_not_leak_through_the_mask() -> None:
     """However parameters are written, what is stored beside the connections of a packed matrix counts for nothing."""
     rows = worlds(Columns.binary(4))
 
@@ -387,7 +387,7 @@ def test_input_dropout_leaves_out_inputs_in_training_only() -> None:
         Network(4, family, input_dropout=1)
 
 
-def test_biases_begin_where_independent_columns_have_them() -> None:
+def test_biases_start_as_those_of_independent_columns() -> None:
     columns = Columns([Binary(), Categorical(3)])
     network = Network(columns, Connectivities(2, (5,)), direct=True)
     rows = torch.tensor([[1.0, 2.0], [1.0, 0.0], [0.0, 2.0]])

@@ -38,7 +38,7 @@ class Clock:
         return torch.zeros(1)
 
 
-def test_the_faster_number_is_taken_and_the_other_tried_now_and_then(monkeypatch) -> None:
+def test_the_fastest_way_is_chosen_and_the_others_are_tried_occasionally(monkeypatch) -> None:
     clock, threads = Clock(monkeypatch), Threads()
     clock.price = {1: 1.0, 2: 0.5}
     for _ in range(200):
@@ -57,7 +57,7 @@ def test_the_faster_number_is_taken_and_the_other_tried_now_and_then(monkeypatch
     assert torch.get_num_threads() == 2
 
 
-def test_there_is_no_choice_where_results_depend_on_it_or_might(monkeypatch) -> None:
+def test_there_is_no_choice_where_results_would_differ(monkeypatch) -> None:
     clock, threads = Clock(monkeypatch), Threads()
     clock.price = {1: 1.0, 2: 10.0}
 

@@ -40,7 +40,7 @@ def test_help_is_fast_and_every_command_has_the_common_options(command) -> None:
     assert {"--json", "--quiet", "--seed", "--results"} <= set(re.findall(r"--[a-z-]+", result.stdout))
 
 
-def test_table_uci_is_made(here, looks, monkeypatch) -> None:
+def test_table_uci_is_written(here, looks, monkeypatch) -> None:
     words = ["table", "uci", "--data", "adult", "--row", "MADE", "--row", "MADE mask sampling"]
     monkeypatch.setattr(sys, "argv", ["made", "paper", *words])
     rows = json.loads(run(*words, "--json").stdout)
@@ -50,7 +50,7 @@ def test_table_uci_is_made(here, looks, monkeypatch) -> None:
     assert looks == [50, 50]
 
 
-def test_table_uci_is_not_made_again(here, looks) -> None:
+def test_results_of_table_uci_are_not_computed_again(here, looks) -> None:
     words = ["table", "uci", "--data", "adult", "--row", "MADE"]
     (row,) = json.loads(run(*words, "--json").stdout)
     again = run(*words)
@@ -60,7 +60,7 @@ def test_table_uci_is_not_made_again(here, looks) -> None:
     assert run(*words, "--quiet").stderr == ""
 
 
-def test_table_mnist_has_the_width_that_is_asked_for_and_samples_find_its_best_model(here) -> None:
+def test_table_mnist_takes_a_width_and_samples_find_its_best_model(here) -> None:
     rows = ["--row", "MADE 1hl (1 mask)", "--row", "MADE 2hl (32 masks)"]
     made = json.loads(run("table", "mnist", *rows, "--width", 6, "--epochs", 1, "--seed", 3, "--json").stdout)
     assert [row["config"]["hidden_sizes"] for row in made] == [[6], [6, 6]]
@@ -115,7 +115,7 @@ def test_samples_are_drawn_of_any_model_to_any_file(here, drawer) -> None:
     assert "50 samples of `2x6-32-masks-seed7`" in results_page(here / "results")
 
 
-def test_figure_masks_goes_on_and_draws(here, looks) -> None:
+def test_figure_masks_resumes_and_is_drawn(here, looks) -> None:
     words = ["figure", "masks", "--units", 4, "--epochs", 1, "--batches", 50]
     points = json.loads(run(*words, "--masks", "1,2", "--json").stdout)
     assert [point["masks"] for point in points] == [1, 2]
@@ -182,7 +182,7 @@ def test_figure_network_is_the_example_of_the_paper(here) -> None:
     assert run("figure", "network", "--hidden", "").stdout == said.stdout
 
 
-def test_figure_network_is_of_a_connectivity_that_is_told(here) -> None:
+def test_figure_network_takes_an_ordering_and_degrees(here) -> None:
     words = ["--ordering", "2, 1", "--hidden", "1,1,0", "--names", "a,b", "--direct", "--out", "new/two.pdf"]
     assert run("figure", "network", *words).stdout == "p(b)\np(a | b)\n"
     assert (here / "new" / "two.pdf").read_bytes().startswith(b"%PDF")
@@ -198,7 +198,7 @@ def test_figure_network_is_of_any_mask_of_any_sizes(here) -> None:
     assert sorted(drawn[0][0]["config"]["ordering"]) == [1, 2, 3, 4, 5]
 
 
-def test_a_stopped_command_says_how_to_go_on(here, monkeypatch) -> None:
+def test_a_stopped_command_prints_how_to_resume(here, monkeypatch) -> None:
     def stopped(self, data, name, parameters):
         raise Interrupted("stopped after 3 updates.", remedy="Its state is saved: resume it with resume_from='runs'.")
 

@@ -79,7 +79,7 @@ def test_the_example_is_that_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("connectivity", [EXAMPLE, Connectivities(8, (12, 12, 12))[0], Connectivities(25, (40,))[0]])
-def test_nothing_runs_into_anything_else(connectivity) -> None:
+def test_labels_and_units_do_not_overlap(connectivity) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

@@ -30,7 +30,7 @@ def test_a_result_is_complete_and_that_of_its_model(small, search) -> None:
     assert result["test_nll"] == pytest.approx(-model.score_samples(small.test).mean(), rel=1e-6)
 
 
-def test_test_rows_are_asked_about_once(small, search, looks) -> None:
+def test_test_rows_are_evaluated_once(small, search, looks) -> None:
     result = search.run_row(small, "MADE", CASES)
     assert looks == [50]
     assert search.run_row(small, "MADE", CASES) == result
@@ -40,7 +40,7 @@ def test_test_rows_are_asked_about_once(small, search, looks) -> None:
     assert looks == [50, 50]
 
 
-def test_a_row_goes_on_where_it_was_stopped(small, search, looks, monkeypatch) -> None:
+def test_a_row_resumes_where_it_was_stopped(small, search, looks, monkeypatch) -> None:
     cases = {name: TINY | {"learning_rate": rate} for name, rate in (("one", 0.01), ("two", 0.1))}
     fit = GridSearch.fit
 

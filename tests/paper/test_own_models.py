@@ -34,14 +34,14 @@ def test_our_rows_are_those_that_were_chosen(toy, search, chosen) -> None:
     assert search.results.rows() == result
 
 
-def test_our_rows_are_made_once(toy, search, chosen, looks) -> None:
+def test_our_rows_are_computed_once(toy, search, chosen, looks) -> None:
     result = own_models.make(search, toy)
     looks.clear()
     assert own_models.make(search, toy) == result
     assert looks == []
 
 
-def test_a_row_of_tied_networks_is_made_once(toy, search, monkeypatch) -> None:
+def test_a_row_of_tied_networks_is_computed_once(toy, search, monkeypatch) -> None:
     tied = own_models.Choice("tied", 2, {"hidden_size": 4, "max_epochs": 2})
     monkeypatch.setitem(own_models.CHOSEN["ours"], "toy", tied)
     (other,) = own_models.make(search, toy, ("ours",))
@@ -67,7 +67,7 @@ def test_what_was_not_chosen_is_searched(toy, search, monkeypatch) -> None:
     assert result["config"]["parameters"]["hidden_sizes"] == [6]
 
 
-def test_a_committee_is_a_distribution_of_all_worlds(toy, tmp_path) -> None:
+def test_an_ensemble_sums_to_one_over_all_states(toy, tmp_path) -> None:
     groups = Exclusive.find(toy.train)
     assert groups.sizes == (3, 1, 2)
     members = []
@@ -89,7 +89,7 @@ def tied(parameters, seed, data, folder):
     return train_tied(TiedMADE(**parameters, seed=seed), parameters, data, folder)
 
 
-def test_tied_networks_are_a_distribution_and_learn_once(toy, tmp_path, monkeypatch) -> None:
+def test_tied_networks_sum_to_one_and_are_trained_once(toy, tmp_path, monkeypatch) -> None:
     members = [tied(TIED, seed, toy, tmp_path / f"seed-{seed}") for seed in range(2)]
     assert not np.array_equal(*(member.log_prob(WORLDS) for member in members))
     both = np.exp(log_mean_prob([member.log_prob(WORLDS) for member in members]))

@@ -15,7 +15,7 @@ def test_the_page_of_the_repository_is_that_of_its_results() -> None:
     assert page == results_page(ROOT / "results"), "docs/results.md is old: run made paper report"
 
 
-def test_nothing_measured_is_said_with_the_command(tmp_path) -> None:
+def test_missing_results_name_the_command(tmp_path) -> None:
     page = results_page(tmp_path)
     for command in NAMES.values():
         assert f"run `{command}`." in page
@@ -35,7 +35,7 @@ def test_nothing_measured_is_said_with_the_command(tmp_path) -> None:
         ({}, ""),
     ],
 )
-def test_the_report_says_in_which_orderings_rows_were_judged(parameters, said) -> None:
+def test_the_page_has_the_orderings_in_which_rows_were_scored(parameters, said) -> None:
     assert describe_orderings(parameters) == said
 
 
@@ -62,7 +62,7 @@ def test_the_best_of_the_paper_is_bold(tmp_path, uci_rows) -> None:
     assert "275.92 ± 1.01" in page
 
 
-def test_the_price_of_any_order_and_the_runs_are_listed(tmp_path, uci_rows) -> None:
+def test_the_gap_of_any_order_models_and_the_runs_are_listed(tmp_path, uci_rows) -> None:
     write(tmp_path, "uci", uci_rows)
     page = results_page(tmp_path)
     assert line(page, "adult", "12.50") == ["adult", "12.50", "13.00", "+4.00 %", "16 random ones"]
@@ -97,7 +97,7 @@ def test_table_6_has_the_paper_beside_ours(tmp_path, mnist_rows) -> None:
     assert line(page, "DBN 2hl")[1] == "≈ 84.55"
 
 
-def test_table_6_says_which_part_of_a_deep_machine_brings_what(tmp_path) -> None:
+def test_table_6_has_the_gain_of_each_part_of_a_deep_machine(tmp_path) -> None:
     parts = {"valid_parts": {"rbm": 91.0, "bound": 90.75}}
     deep = [result_of("binarized_mnist", "DBN 2hl", 88.0, kind="estimate", **parts)]
     deep += [result_of("binarized_mnist", "DBM 2hl", 89.75, kind="bound", **parts)]

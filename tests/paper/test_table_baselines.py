@@ -32,7 +32,7 @@ class Known:
         return LogProb(np.full(len(rows), -self.rate), self.kind, 0.0 if self.kind == "exact" else 0.5)
 
 
-def test_a_row_of_another_system_says_how_it_is_known(small, search, monkeypatch) -> None:
+def test_a_row_of_a_baseline_has_the_kind_of_its_likelihood(small, search, monkeypatch) -> None:
     from made.baselines import boltzmann
 
     looks = []

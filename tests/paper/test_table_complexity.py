@@ -108,7 +108,7 @@ def test_exponents_are_fitted_and_reported(measured) -> None:
         assert line.startswith(f"{series['name']}: exponent {series['exponent']:.2f} ± {series['stderr']:.2f}, theory")
 
 
-def test_threads_are_as_before_even_if_it_fails() -> None:
+def test_the_number_of_threads_is_restored_after_an_error() -> None:
     before = torch.get_num_threads()
 
     def report(line: str) -> None:

@@ -67,7 +67,7 @@ def test_deep_machines_are_better_than_the_rbm_as_in_the_paper(row) -> None:
 
 
 @pytest.mark.parametrize("row", expected(["parts of DBM 2hl", "parts of DBN 2hl"]))
-def test_deep_machines_say_which_part_brings_what(row) -> None:
+def test_deep_machines_report_the_gain_of_each_part(row) -> None:
     (found,) = [each for each in results("baselines") if row.endswith(each["row"])]
     assert set(found.get("valid_parts", ())) == {"rbm", "bound"}
 

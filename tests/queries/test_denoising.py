@@ -268,7 +268,7 @@ def test_mixed_tables_are_cleaned_better_than_left(mixed) -> None:
 
 
 @pytest.mark.parametrize("kind", [float, int, bool])
-def test_what_was_given_comes_back(structured, kind) -> None:
+def test_the_container_of_the_rows_is_kept(structured, kind) -> None:
     model, rows = structured
     noisy = noise(rows, 0.1).astype(kind)
     clean = model.denoise(noisy, 0.1)
@@ -281,7 +281,7 @@ def test_what_was_given_comes_back(structured, kind) -> None:
     assert (unlikely != noisy).any(axis=0).nonzero()[0].tolist() == [3, 5]
 
 
-def test_what_cannot_be_cleaned_is_said(structured) -> None:
+def test_invalid_denoising_is_refused(structured) -> None:
     model, rows = structured
     for options, error, message in (
         ({"error": 1.0}, QuestionError, "'error' should be a probability"),

@@ -27,7 +27,7 @@ def people(rows: int, random: np.random.Generator) -> tuple[pd.DataFrame, float]
     return frame, float(entropy)
 
 
-def test_missing_values_are_better_than_rows_dropped_and_than_filled_ones() -> None:
+def test_training_with_missing_values_beats_dropping_rows_and_filling_them() -> None:
     """30 % of all entries are missing at random; judged by whole rows that no model has seen."""
     random = np.random.default_rng(0)
     train, entropy = people(600, random)

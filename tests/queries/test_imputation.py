@@ -132,7 +132,7 @@ def test_predictions_of_numbers(model) -> None:
     assert (np.diff(quantiles, axis=1) >= 0).all()
 
 
-def test_predictions_that_make_no_sense(model) -> None:
+def test_invalid_predictions_are_refused(model) -> None:
     with pytest.raises(ValueError, match="there is no target: name a column, such as target='count', or give 'y'"):
         model.predict(TABLE)
     with pytest.raises(ValueError, match="has no order, and so no quantiles"):

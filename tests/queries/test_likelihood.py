@@ -246,7 +246,7 @@ def test_masks_to_average_are_checked() -> None:
     assert torch.allclose(one, log_conditionals(network, [[0, 1, 0]], 2).sum(1))
 
 
-def test_nothing_asked_is_certain() -> None:
+def test_the_probability_of_nothing_is_one() -> None:
     network = Network(3, Connectivities(3, (4,), masks=None))
     assert log_prob(Ensemble(network), [[0, 1, 1]], given=[0, 1, 2]).item() == pytest.approx(0, abs=1e-12)
     assert log_prob(Ensemble(network), [[NAN, NAN, NAN]]).item() == pytest.approx(0, abs=1e-12)

@@ -207,7 +207,7 @@ def test_what_is_known_stays(four) -> None:
         (-1, None, "'count' should be a whole number, at least 0"),
     ],
 )
-def test_counts_and_known_rows_that_make_no_sense(four, count, known, said) -> None:
+def test_invalid_counts_and_known_rows_are_refused(four, count, known, said) -> None:
     with pytest.raises(ValueError, match=said):
         sample(four, count, known=known)
 

@@ -173,7 +173,7 @@ def test_whole_rows_are_asked_in_one_pass_and_others_in_segments() -> None:
     assert torch.allclose(given_, log_prob(Ensemble(plain, 3, segments=4), rows, given=[0]), rtol=0, atol=1e-9)
 
 
-def test_samples_of_whole_rows_are_from_what_judges_them() -> None:
+def test_samples_of_whole_rows_are_from_the_masks_that_score_them() -> None:
     network = randomize(_for_whole_rows(3, 9, direct=True))
     rows = sample(Ensemble(network, 2, segments=3), 20000, generator=0)
     expected = log_prob(Ensemble(network, 2, segments=3), worlds(network.columns)).exp()
@@ -186,7 +186,7 @@ def test_samples_of_whole_rows_are_from_what_judges_them() -> None:
     assert torch.equal(ours, sample(Ensemble(plain.double(), masks=2, segments=3), known=known, generator=0))
 
 
-def test_surprise_adds_up_to_what_judges_whole_rows() -> None:
+def test_surprise_adds_up_to_the_nll_of_whole_rows() -> None:
     rows = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
     model = MADE(whole_rows=0.5, evaluation_masks=1, hidden_sizes=(8,), max_epochs=2, random_state=0).fit(rows)
     rows[::2, 0] = NAN
@@ -268,7 +268,7 @@ def test_the_probability_of_all_columns_is_that_of_the_row() -> None:
         assert np.log(answer.probability) == pytest.approx(model.score_samples([[1, 1, 1]]).item(), abs=1e-5)
 
 
-def test_what_only_whole_rows_teach_is_one_ordering() -> None:
+def test_training_on_whole_rows_alone_learns_one_ordering() -> None:
     """Two equal columns: from whole rows alone the second is learned given the first, but not the other way round."""
     rows = COPIES[:, :2].numpy()
 
@@ -285,7 +285,7 @@ def test_what_only_whole_rows_teach_is_one_ordering() -> None:
     assert backwards > -0.1
 
 
-def test_after_each_epoch_whole_rows_are_judged_as_at_the_end() -> None:
+def test_whole_rows_are_validated_as_they_are_evaluated_at_the_end() -> None:
     """By the exact NLL, but for rows with missing values, of which there is an estimate."""
     rows = COPIES[:, :4].clone()
     network = _for_whole_rows(4, 16, masks=2)
@@ -339,7 +339,7 @@ def test_the_estimator_answers_in_segments() -> None:
         (6, {"segments": 2}, 2),
     ],
 )
-def test_few_columns_have_a_segment_each_unless_told(columns, parameters, expected) -> None:
+def test_few_columns_have_a_segment_each_by_default(columns, parameters, expected) -> None:
     rows = np.random.default_rng(0).integers(2, size=(40, columns))
     model = MADE(hidden_sizes=(4, 4), max_epochs=0, evaluation_masks=2, random_state=0, **parameters).fit(rows)
     masks = None if "masks" in parameters else 2
@@ -347,7 +347,7 @@ def test_few_columns_have_a_segment_each_unless_told(columns, parameters, expect
     assert np.allclose(model.score_samples(rows[:5]), answer, atol=1e-5)
 
 
-def test_questions_are_none_of_their_own_where_no_unit_is_masked() -> None:
+def test_random_queries_are_off_where_orderless_training_asks_them() -> None:
     """With a segment for each column, all updates are of one kind, whatever the share of questions."""
     rows = COPIES[:100].numpy()
     each = [

@@ -74,7 +74,7 @@ def test_of_many_rows_some_are_drawn_and_keep_their_numbers(model, table) -> Non
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "numpy", "objects", "torch"])
-def test_whatever_the_rows_are_in(kind, table) -> None:
+def test_rows_of_any_container_give_the_same_report(kind, table) -> None:
     plain = table.to_pandas()
     numeric = plain[["weight", "debt"]].to_numpy()
     rows = {

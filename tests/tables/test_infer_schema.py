@@ -91,7 +91,7 @@ def test_beside_points_the_rest_is_as_it_would_be_alone(debt) -> None:
     assert numeric(infer(debt)) == replace(rest, extent=(debt.min(), debt.max()))
 
 
-def test_what_is_often_but_no_more_than_its_neighbours_is_no_point() -> None:
+def test_frequent_values_with_frequent_neighbours_are_not_point_masses() -> None:
     random = np.random.default_rng(0)
     assert infer(random.integers(0, 30, 2000)).column.atoms == ()
     assert infer(np.rint(random.normal(0, 3, 2000))).column.atoms == ()
@@ -109,7 +109,7 @@ def test_a_code_that_is_far_away_spoils_neither_the_steps_nor_the_scale() -> Non
     assert numeric(coded).scale < 50
 
 
-def test_real_numbers_have_nothing_of_all_that() -> None:
+def test_the_kind_real_has_no_steps_points_or_curve() -> None:
     debt = np.where(np.random.default_rng(0).random(1000) < 0.6, 0, np.rint(amounts(1000)))
     field = infer(debt, "real")
     assert (numeric(field).step, numeric(field).curve, numeric(field).low, field.column.atoms) == (0, 0, -math.inf, ())
@@ -183,7 +183,7 @@ def test_identifiers_are_noticed_named_and_refused(name, values) -> None:
         ("city", [f"city {d}" for d in range(40)] * 2),
     ],
 )
-def test_what_is_no_identifier(name, values) -> None:
+def test_columns_that_are_not_identifiers_are_kept(name, values) -> None:
     infer(values, name=name)
 
 
@@ -267,7 +267,7 @@ def answers(incomes) -> MADE:
     return MADE(**SMALL, max_epochs=60, missing="category", unseen="error", learning_rate=0.01).fit(incomes)
 
 
-def test_what_is_missing_is_a_value_if_asked(answers) -> None:
+def test_missing_can_be_a_value_of_its_own(answers) -> None:
     how, amount, work = answers.model_.schema.fields
     assert [how.missing, amount.missing, work.missing] == [False, True, True]
     assert isinstance(amount.column, PointMasses)
@@ -304,7 +304,7 @@ def test_finite_lists_of_masks_take_missing_values_that_are_values(incomes) -> N
     assert np.isfinite(MADE(**SMALL, masks=2, max_epochs=1, missing="category").fit(incomes).score(incomes))
 
 
-def test_missing_is_told_by_column(incomes) -> None:
+def test_missing_can_be_set_by_column(incomes) -> None:
     only = MADE(**SMALL, max_epochs=0, missing={"job": "category", 1: "unobserved"}).fit(incomes)
     assert [field.missing for field in only.model_.schema.fields] == [False, False, True]
     with pytest.raises(ValueError, match=r"'missing' of .* should be .unobserved. or .category., not"):
@@ -409,7 +409,7 @@ def test_where_all_values_are_rare_all_are_kept() -> None:
     assert infer(["a", "a", OTHER, "b", "b"], unseen="other").values == ("a", "b")
 
 
-def test_many_texts_are_told_how_to_be_fewer() -> None:
+def test_the_error_for_many_texts_has_a_remedy() -> None:
     random = np.random.default_rng(0)
     city = [f"city {d}" for d in random.geometric(0.002, 20_000)]
     assert len(set(city)) > 1000
@@ -441,7 +441,7 @@ def test_a_reserved_share_is_part_of_one(reserved) -> None:
         Categorical(3, reserved=1.0)
 
 
-def test_an_old_run_is_gone_on_with_as_it_was(tmp_path, monkeypatch) -> None:
+def test_a_run_of_an_earlier_version_is_resumed_with_its_own_schema(tmp_path, monkeypatch) -> None:
     """What columns are inferred to be may get better; a run that was begun keeps what it was begun with."""
     rows = pd.DataFrame({"debt": np.where(np.arange(200) % 2, 0, amounts(200))})
     with monkeypatch.context() as before:

@@ -129,7 +129,7 @@ def test_columns_for_the_network() -> None:
     assert Schema.infer(Table.of([[1, "a"]])).names == ("x0", "x1")
 
 
-def test_kinds_can_be_told_for_some_columns_or_for_all() -> None:
+def test_kinds_can_be_set_for_some_columns_or_for_all() -> None:
     table = Table.of(pd.DataFrame({"n": [1, 2, 3, 4] * 20, "g": ["low", "mid", "high", "low"] * 20}))
     assert [field.kind for field in Schema.infer(table).fields] == ["ordinal", "categorical"]
     told = Schema.infer(table, {"n": "numeric", 1: ["low", "mid", "high"]})
@@ -150,11 +150,11 @@ def test_kinds_can_be_told_for_some_columns_or_for_all() -> None:
         ([1, 1], "categorical", (1,)),
     ],
 )
-def test_the_values_of_a_kind_that_is_told(values, kind, expected) -> None:
+def test_the_values_of_a_kind_that_is_set(values, kind, expected) -> None:
     assert infer(values, kind).values == expected
 
 
-def test_the_type_follows_the_kind_that_is_told() -> None:
+def test_the_type_follows_the_kind_that_is_set() -> None:
     assert infer(["b", "a"], ["b", "a"]).kind == "binary"
     assert infer([1, 2], [2, 1.5]).dtype == "float"
     assert infer([True, False], "numeric").dtype == "int"
@@ -187,7 +187,7 @@ def test_the_type_follows_the_kind_that_is_told() -> None:
         ([1, 2], [1, "a"], ValueError, "the list for column 0 .* has both numbers .* and text"),
     ],
 )
-def test_kinds_that_cannot_be(values, kind, error, message) -> None:
+def test_invalid_kinds_are_refused(values, kind, error, message) -> None:
     with pytest.raises(error, match=message):
         infer(values, kind)
 
@@ -197,7 +197,7 @@ def test_a_thousand_texts_are_still_categories() -> None:
     assert len(infer([f"id{d}" for d in range(1000)], "categorical").values) == 1000
 
 
-def test_kinds_of_columns_that_are_not_there() -> None:
+def test_kinds_of_unknown_columns_are_refused() -> None:
     table = Table.of(pd.DataFrame({"n": [1], "g": [2]}))
     for key in ("h", 2, -1, 1.0):
         with pytest.raises(
@@ -248,7 +248,7 @@ def test_decoding_undoes_encoding(make) -> None:
     assert np.isnan(schema.encode(Table.of(schema.decode(codes * NAN)))).all()
 
 
-def test_arrays_without_a_likeness() -> None:
+def test_arrays_without_a_template() -> None:
     table = Table.of(np.array([[1.5, 0], [2.5, 1]]))
     schema = Schema.infer(table)
     np.testing.assert_array_equal(schema.decode(schema.encode(table)), [[1.5, 0], [2.5, 1]])
@@ -261,7 +261,7 @@ def test_arrays_without_a_likeness() -> None:
 
 
 @pytest.mark.parametrize("code", [-1.0, 0.5, 3.0])
-def test_codes_that_stand_for_nothing(code) -> None:
+def test_invalid_codes_are_refused(code) -> None:
     with pytest.raises(ValueError, match=f"'codes' of column 'b' should be 0 to 2, not {code:g}"):
         FIELDS[1].decode(np.array([NAN, 1.0, code]))
 

@@ -46,7 +46,7 @@ def in_pieces(table: pd.DataFrame, *cuts: int) -> Summary:
     return summary
 
 
-def test_pieces_make_no_difference() -> None:
+def test_the_summary_does_not_depend_on_pieces() -> None:
     table = frame()
     whole = Schema.infer(Summary.of(Table.of(table)), unseen="other")
     assert Schema.infer(in_pieces(table, 1, 499, 500, 501, 2222), unseen="other") == whole

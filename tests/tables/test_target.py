@@ -93,7 +93,7 @@ def test_a_series_is_known_by_its_name_and_taken_by_place() -> None:
 
 
 @pytest.mark.parametrize("y", [Y[:-1], np.stack([Y, Y], axis=1), pd.DataFrame({"a": Y, "b": Y})])
-def test_what_cannot_be_a_target(y) -> None:
+def test_invalid_targets_are_refused(y) -> None:
     with pytest.raises(DataError, match=r"inconsistent numbers of samples|should be one column"):
         MADE(**SMALL).fit(X, y)
 

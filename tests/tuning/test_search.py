@@ -91,7 +91,7 @@ def test_the_best_trial_can_be_trained_again_to_the_same_likelihood(whole) -> No
     assert results(load(whole.folder)) == results(whole)
 
 
-def test_a_seed_says_it_all(whole, tmp_path) -> None:
+def test_a_search_is_a_function_of_its_seed(whole, tmp_path) -> None:
     assert results(search(tmp_path / "same", trials=4)) == results(whole)[:4]
     other = search(tmp_path / "other", trials=2, seed=1)
     assert results(other)[0] != results(whole)[0]
@@ -99,7 +99,7 @@ def test_a_seed_says_it_all(whole, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("event", [KeyboardInterrupt(), SystemExit()], ids=["stopped", "killed"])
-def test_a_search_goes_on_as_if_it_was_never_stopped(whole, tmp_path, at_trial, event) -> None:
+def test_a_resumed_search_has_the_trials_of_an_uninterrupted_one(whole, tmp_path, at_trial, event) -> None:
     at_trial(3, event)
     with pytest.raises((Interrupted, SystemExit)) as raised:
         search(tmp_path / "search")
@@ -139,7 +139,7 @@ def test_a_process_that_is_killed_loses_nothing(whole, tmp_path) -> None:
     assert results(search(tmp_path / "search", resume=True)) == results(whole)
 
 
-def test_parameters_that_kill_twice_are_given_up(whole, tmp_path, at_trial) -> None:
+def test_parameters_that_kill_two_processes_count_as_failed(whole, tmp_path, at_trial) -> None:
     for number in (2, 1):
         at_trial(number, SystemExit())
         with pytest.raises(SystemExit):
@@ -166,7 +166,7 @@ def test_several_processes_share_a_search_and_one_may_die(tmp_path) -> None:
     assert not set(multiprocessing.active_children()) - before
 
 
-def test_what_is_behind_is_pruned(tmp_path) -> None:
+def test_trials_above_the_median_are_pruned(tmp_path) -> None:
     tuned = search(tmp_path / "search", trials=14, space={"learning_rate": [1e-2, 1e-7]}, seed=3)
     pruned = [trial for trial in tuned.trials if trial.state == "pruned"]
     assert pruned
@@ -178,7 +178,7 @@ def test_what_is_behind_is_pruned(tmp_path) -> None:
     assert search(tmp_path / "unlike", trials=10, space=space, seed=3).count("complete") == 10
 
 
-def test_a_trial_that_diverges_is_not_the_end(tmp_path) -> None:
+def test_a_trial_that_diverges_does_not_end_the_search(tmp_path) -> None:
     fixed = FIXED | {"optimizer": "sgd"}
     tuned = search(tmp_path / "search", space={"learning_rate": [0.1, 1e37]}, fixed=fixed)
     states = {trial.params["learning_rate"]: trial.state for trial in tuned.trials}
@@ -196,7 +196,7 @@ def test_time_ends_a_search_between_trials(tmp_path) -> None:
     assert 1 <= search(tmp_path / "search", trials=1000, timeout=0.5).finished < 1000
 
 
-def test_only_the_same_search_is_gone_on_with(whole, tmp_path) -> None:
+def test_only_the_same_search_is_resumed(whole, tmp_path) -> None:
     with pytest.raises(QuestionError, match="resume=True"):
         search(whole.folder)
     with pytest.raises(QuestionError, match="over another space: there, 'average' is left out, here"):
