@@ -113,7 +113,7 @@ def probability(
         conditions = common(conditions, [box_of(known, fields, kinds)], kinds)
     given, points = _possible(conditions, kinds, query)
     text, sides = str(query), [(False, _inside(query.asked, given, points, fields, kinds))]
-    with suppress(QuestionError):  # the negation may fall into too many boxes; then it is no help
+    with suppress(QuestionError):  # the negation may fall into too many boxes; then it is not used
         sides.append((True, _inside(Not(query.asked), given, points, fields, kinds)))
     for turned, boxes in sides:
         if not boxes:

@@ -117,21 +117,21 @@ class Paths:
         self.log_weight = torch.zeros_like(self.log_weight)
 
     @torch.no_grad()
-    def walk(self, columns: Sequence[int], numbers: Tensor) -> None:
+    def visit(self, columns: Sequence[int], numbers: Tensor) -> None:
         """Visit columns, each path in the ordering of its mask.
 
         An any-order model puts these columns right after all that is known. In a fixed ordering others may come before
         the last of them; their values are drawn.
         """
-        walk = self._walk_prefix
+        visit = self._visit_prefix
         if self.ensemble.any_order:
-            walk = self._walk_any
+            visit = self._visit_any_order
             more = {d: Cells(d, self.network.columns[d], self._boxes) for d in columns if d not in self._cells}
             self._cells |= more
         for number in numbers.unique().tolist():
-            walk((numbers == number).nonzero().squeeze(1).to(self.values.device), columns, number)
+            visit((numbers == number).nonzero().squeeze(1).to(self.values.device), columns, number)
 
-    def _walk_any(self, which: Tensor, columns: Sequence[int], number: int) -> None:
+    def _visit_any_order(self, which: Tensor, columns: Sequence[int], number: int) -> None:
         known = self.known[which]
         given = known.clone() if known.any() else None
         known[:, list(columns)] = True
@@ -147,7 +147,7 @@ class Paths:
                     self._step(which, d, column_units(self.network, layout, evidence, d, ROWS))
         self.known[which] = known
 
-    def _walk_prefix(self, which: Tensor, columns: Sequence[int], number: int) -> None:
+    def _visit_prefix(self, which: Tensor, columns: Sequence[int], number: int) -> None:
         ordering = self.network.connectivities[number].ordering
         first, last = int(self.known[which[0]].sum()), max(ordering[d] for d in columns)
         layout = self.network.layout(number, rows=len(which))
@@ -201,25 +201,25 @@ class Estimate:
         if beside is not None and (not first or (self.any_order and state is not None)):
             paths = self._start(state or {})
             paths.enter(beside)
-            paths.walk(second, self._mask_of(0))
+            paths.visit(second, self._mask_of(0))
             mean, error, scale = _mean(paths.log_weight, len(self.masks))
             return math.exp(scale) * mean, math.exp(scale) * error, how
         if beside is not None:
             paths = self._start({})
             paths.enter(given)
-            paths.walk(first, self._mask_of(0))
+            paths.visit(first, self._mask_of(0))
             weight = paths.log_weight
             paths.enter(beside)
-            paths.walk(second, self._mask_of(1))
+            paths.visit(second, self._mask_of(1))
             how += ", those of what is given weighted by its probability"
             return *_ratio(weight, paths.log_weight, self._strata), how
         above, below = self._start({}), self._start({})
         above.enter(both)
         below.enter(given)
-        above.walk(first if self.any_order else first + second, self._mask_of(0))
+        above.visit(first if self.any_order else first + second, self._mask_of(0))
         if self.any_order and second:
-            above.walk(second, self._mask_of(1))
-        below.walk(first, self._mask_of(0))
+            above.visit(second, self._mask_of(1))
+        below.visit(first, self._mask_of(0))
         mean, error, scale = _mean(above.log_weight, self._strata)
         given_mean, given_error, given_scale = _mean(below.log_weight, len(self.masks))
         if given_mean == 0:
@@ -270,7 +270,7 @@ class Estimate:
 def _mean(log_weight: Tensor, strata: int) -> tuple[float, float, float]:
     """The mean weight, its standard error, and the log of the factor of both.
 
-    Paths are stratified by mask: differences between masks are no error.
+    Paths are stratified by mask, so that differences between masks do not count as error.
     """
     scale = max(log_weight.max().item(), -1e300)
     weight = (log_weight - scale).exp()

@@ -17,8 +17,8 @@ is the same model, but its updates predict a random part of each row given the r
 column given all before it.
 
 Images may also be shifted by one pixel in training (distribution augmentation: Jun et al., ICML 2020). A network that
-merely saw shifted images would assign them probability. One that is told the shift of each image shares statistical
-strength with them, and is queried about images that are not shifted: its likelihood stays exact.
+merely saw shifted images would assign them probability. One that has the shift of each image as an input shares
+statistical strength with them, and is queried about images that are not shifted: its likelihood stays exact.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _even(low: float, high: float) -> Numbers:
 
 
 def _ends(guide: Numbers) -> tuple[float, float]:
-    """The range of numbers, without tails that are far out."""
+    """The range of numbers, without far tails."""
     low, high = np.quantile(guide, [TAIL, 1 - TAIL])
     least, most = guide.min(), guide.max()
     if low == high:

@@ -171,7 +171,7 @@ class Columns(Sequence[Column]):
         return None if self.kinds.count(self.kinds[0]) == len(self) else Likelihood(self.kinds)
 
     def targets(self, values: Tensor) -> Targets | None:
-        """What values ask of the output units, for those who ask several times."""
+        """The terms of the likelihood that depend on the values alone, computed once for several passes."""
         return None if self._joint is None else self._joint.targets(values)
 
     def log_prob(self, units: Tensor, values: Tensor, targets: Targets | None = None) -> Tensor:

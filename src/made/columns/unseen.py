@@ -100,7 +100,7 @@ class Unseen:
         return torch.where(listed, log_p, (self._log_tail(self.value(codes)) - self.log_rest).to(log_p.dtype))
 
     def target(self, choice: Tensor, listed: Tensor, codes: Tensor) -> Target:
-        """What codes ask of the output units; see :mod:`made.columns.form`. Shapes: (...), three times, to (...)."""
+        """The terms that depend on codes alone, see :mod:`made.columns.form`. Shapes: (...), three times, to (...)."""
         nothing = torch.full_like(codes, -math.inf)
         log_choice = torch.where(listed, math.log1p(-self.share), nothing)
         if bool(listed.all()):

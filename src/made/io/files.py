@@ -37,7 +37,7 @@ class Files:
 
     Arguments:
         paths: the files.
-        ignored: files of a folder that are no tables.
+        ignored: files of a folder that are not tables.
 
     Attributes:
         finished: the share of the bytes in files that have been read to the end.
@@ -53,7 +53,7 @@ class Files:
         """The files that a path stands for: a file, a folder of files, a glob such as ``data/*.parquet``, or a list.
 
         Files of a folder or a glob are in the order of their names. Of a folder, hidden files, folders and files whose
-        names begin with an underscore are left out, and so are those that are no tables, which are ``ignored``.
+        names begin with an underscore are left out, and so are those that are not tables, which are ``ignored``.
         """
         found = cls([])
         for each in [source] if isinstance(source, (str, os.PathLike)) else source:

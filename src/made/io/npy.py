@@ -37,7 +37,7 @@ class _Header(NamedTuple):
         return min(math.prod(self.shape) * self.dtype.itemsize, 1 << 62)
 
     def check(self, dimensions: int, end: int, name: str) -> None:
-        """Refuse what is no table of numbers, exceeds the limit, or does not end where it should."""
+        """Refuse an array that is not a table of numbers, exceeds the limit, or does not end where it should."""
         if self.dtype.kind not in "biuf":
             raise DataError(f"{name} has values of type {self.dtype}: only numbers and booleans are supported.")
         if len(self.shape) != dimensions or (dimensions and min(self.shape) < 1):

@@ -1,7 +1,7 @@
 """The writer of data files: CSV, Parquet, `.npy` and `.npz`, in pieces.
 
-In CSV, null and NaN are empty fields (NA in a table of one column, where an empty line would be no row), and only what
-would be read otherwise is quoted.
+In CSV, null and NaN are empty fields (NA in a table of one column, where an empty line would not be a row), and only
+what would be read otherwise is quoted.
 """
 
 from __future__ import annotations

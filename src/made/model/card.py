@@ -59,5 +59,5 @@ def _cell(text: str) -> str:
         &lt;b&gt;\|\_a_b\`
     """
     shown = html.escape(visible(text), quote=False)
-    # An underscore between letters is no emphasis.
+    # An underscore between letters does not start emphasis.
     return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", shown)

@@ -1,4 +1,4 @@
-"""The rows of a query: a person's table to codes of a model, and back."""
+"""The rows of a query: a user's table to codes of a model, and back."""
 
 from __future__ import annotations
 

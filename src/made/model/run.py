@@ -133,7 +133,7 @@ def longer(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 def check_same(old: Config, new: Config, folder: Path, *, finished: bool) -> None:
     """Refuse to resume with other parameters, or on other rows.
 
-    A finished run may always go on for longer; before, only if its schedule does not depend on the last epoch.
+    A finished run may be trained longer, an unfinished one only if its schedule does not depend on the last epoch.
     """
     free = FREE if finished or old.parameters["schedule"] in OPEN_ENDED else FREE[2:]
     for name, value in new.parameters.items():

@@ -1,4 +1,4 @@
-"""Random numbers of rows, dropout among them, that do not depend on who computes the other rows of a batch."""
+"""Random numbers for rows, such as dropout, that do not depend on which worker computes the rest of a batch."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 SMALL = 10**7  # multiply-adds of a pass, up to which a second thread costs more than it saves
-RARELY = 20  # a slower way is tried again after this many times its time
+RARELY = 20  # a slower alternative is tried again after this many times its time
 LATELY = 0.5  # the weight of the latest time in the mean
 
 
@@ -35,7 +35,7 @@ Task: TypeAlias = Callable[[], object]
 
 
 class _Helpers:
-    """Threads that do tasks beside the main one. A helper whose core is busy takes fewer, or comes too late for any."""
+    """Threads that work on tasks beside the main thread. A helper on a busy core takes fewer of them, or none."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[tuple[Iterator[Task], SimpleQueue[Exception | None], bool]] = SimpleQueue()
@@ -88,7 +88,7 @@ def share(tasks: Sequence[Task]) -> None:
 
     torch divides a single operation among its threads, which wait for each other after each one: small products gain
     little, and gathering nothing. Tasks of several operations each need to wait only once, and bits do not depend on
-    who does them.
+    which thread does them.
     """
     global _shared
     _shared = _shared or len(tasks) > 1
@@ -100,14 +100,15 @@ def share(tasks: Sequence[Task]) -> None:
         task()
 
 
-class Way(NamedTuple):
+class Parallelism(NamedTuple):
     """How work uses several cores: by the threads of torch in each operation, or by those that share tasks."""
 
     torch: int
     sharing: int
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def applied(self) -> Iterator[None]:
+        """Work in this context is done so."""
         global _sharing
         before = _sharing
         with single_thread(self.torch == 1):
@@ -119,11 +120,11 @@ class Way(NamedTuple):
 
 
 class Threads:
-    """How work that is done again and again uses several cores: the way that was fastest lately.
+    """Chooses how repeated work uses several cores: as was fastest recently.
 
-    One thread does it, or all, which torch uses in each operation, or which share tasks. A second core makes a pass
-    faster, but not if another process keeps it busy: threads of torch then wait for each other, often ten times as long
-    as one of them would need for all the work. Only the clock tells.
+    The work is done by one thread, by all threads of torch in each operation, or by threads that share tasks. A second
+    core makes a pass faster, but not if another process keeps it busy: threads of torch then wait for each other, often
+    ten times as long as one of them would need for all the work. Only measuring tells.
 
     Results must not depend on the clock, so there is a choice only if :meth:`check` has found the same bits with one
     thread and with all. They differ, for example, in products with only a few rows.
@@ -137,8 +138,8 @@ class Threads:
     def __init__(self) -> None:
         self._passes = 0
         self._least_rows: float | None = None
-        self._seconds: dict[Way, float] = {}  # for a row
-        self._since: dict[Way, float] = {}  # seconds after the last try
+        self._seconds: dict[Parallelism, float] = {}  # for a row
+        self._since: dict[Parallelism, float] = {}  # seconds after the last try
 
     def run(self, rows: int, work: Callable[[], Tensor]) -> Tensor:
         """The result of a pass over so many rows. The third one is done twice, to check it."""
@@ -153,39 +154,39 @@ class Threads:
         """Do work on so many rows in every way, compare the results, and return them."""
         global _shared
         most, _shared = torch.get_num_threads(), False
-        expected = self._try(Way(1, 1), rows, work)
-        same = not _shared or all(map(torch.equal, expected, self._try(Way(1, most), rows, work)))
-        result = self._try(Way(most, 1), rows, work)
+        expected = self._try(Parallelism(1, 1), rows, work)
+        same = not _shared or all(map(torch.equal, expected, self._try(Parallelism(1, most), rows, work)))
+        result = self._try(Parallelism(most, 1), rows, work)
         self._least_rows = rows if same and all(map(torch.equal, expected, result)) else math.inf
         return result
 
-    def _try(self, way: Way, rows: int, work: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
+    def _try(self, way: Parallelism, rows: int, work: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
         begin = time.perf_counter()
-        with way.taken():
+        with way.applied():
             result = [each.clone() for each in work()]
         self._seconds[way], self._since[way] = (time.perf_counter() - begin) / rows, 0.0
         return result
 
-    def _fastest(self) -> Way:
+    def _fastest(self) -> Parallelism:
         return min(self._seconds, key=self._seconds.__getitem__)
 
     @contextmanager
     def preferred(self) -> Iterator[None]:
-        """The number that was faster lately, for what goes with a pass and cannot depend on it."""
+        """The number of threads that was faster recently, for operations whose results do not depend on it."""
         with single_thread(_may_choose() and bool(self._seconds) and self._fastest().torch == 1):
             yield
 
     @contextmanager
     def timed(self, rows: int) -> Iterator[None]:
-        """Choose the way for work on so many rows: all threads of torch, if that many have not been checked."""
-        known = Way(torch.get_num_threads(), 1) in self._seconds
+        """Choose how to work on so many rows: with all threads of torch, if that many have not been checked."""
+        known = Parallelism(torch.get_num_threads(), 1) in self._seconds
         if self._least_rows is None or rows < self._least_rows or not known or not _may_choose():
             yield
             return
         due = [way for way in self._seconds if self._since[way] > RARELY * self._seconds[way] * rows]
         way = due[0] if due else self._fastest()
         begin = time.perf_counter()
-        with way.taken():
+        with way.applied():
             yield
         seconds = time.perf_counter() - begin
         self._since = {other: since + seconds for other, since in self._since.items()} | {way: 0.0}

@@ -3,8 +3,8 @@ r"""The paper's Table 1, measured: how the time of an exact NLL grows with D, K,
 D is the number of columns, K the units of a hidden layer, L the number of hidden layers, and R the number of masks,
 each with its own ordering. A row takes :math:`R (2 D K + K^2 (L - 1) + D^2)` multiply-adds, the last term for direct
 connections; half of them are masked, whatever the sizes. One of the four grows at a time, and the exponent is the slope
-of the log time. It is compared with the slope of the log multiply-adds at the same sizes, which is no integer where two
-terms compete.
+of the log time. It is compared with the slope of the log multiply-adds at the same sizes, which is not an integer where
+two terms compete.
 
 The time of an *exact* NLL is also measured for the paper's other systems. For RBM and DARN it is a sum over all states
 of the hidden units, so that :math:`2^K` grows.

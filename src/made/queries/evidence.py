@@ -29,7 +29,7 @@ class Evidence:
         observed: flags of the entries that are not missing; ``None`` if none is.
         given: flags of the entries that are conditioned on; ``None`` if none is.
         inputs: the input units of all entries, if they have been computed in advance (:meth:`prepared`).
-        targets: what the values ask of the output units, likewise.
+        targets: the terms of the likelihood that depend on the values alone, likewise.
 
     Example:
         >>> from made import Connectivities, Network

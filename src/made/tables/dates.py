@@ -106,7 +106,7 @@ def in_text(seconds: NDArray[np.float64], kind: Temporal) -> NDArray[Any]:
 
 
 def seconds_in(texts: Iterable[str]) -> tuple[NDArray[np.float64], Temporal] | None:
-    """Seconds of dates in ISO 8601, and whether none has a time of day; None if a text is no date.
+    """Seconds of dates in ISO 8601, and whether none has a time of day; None if a text is not a date.
 
     Example:
         >>> seconds_in(["1970-01-02", "1970-01-03"])

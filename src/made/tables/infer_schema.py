@@ -37,7 +37,7 @@ FEW = 20
 MOST_POINTS, LEAST_REST = 128, 5
 # Rows that make a value frequent. Few numbers of which half are not have no list of values, but a tail.
 FREQUENT = 5
-# The number of rows from which a spacing above 1 is no accident.
+# The number of rows from which a spacing above 1 is not a coincidence.
 ROWS_OF_GRID = 100
 # Quantiles between which numbers are encoded piecewise linearly, and the rows between two of them.
 MOST_PIECES, ROWS_OF_PIECE = 16, 200

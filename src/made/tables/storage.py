@@ -1,4 +1,4 @@
-"""Names of exact column types, so that rows are given back in the types that they came in.
+"""Names of exact column types, so that rows are returned in their original types.
 
 A name is that of numpy (``uint8``, ``float32``), ``string``, ``category`` (of text), ``date``, or, as in pandas,
 ``datetime64[ms]`` or ``datetime64[ms, Europe/Paris]``.

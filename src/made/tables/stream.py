@@ -1,4 +1,4 @@
-"""A table in files, which is read piece by piece, as often as it is gone through."""
+"""A table in files, read piece by piece in every pass over it."""
 
 from __future__ import annotations
 

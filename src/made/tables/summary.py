@@ -182,11 +182,11 @@ class ColumnSummary:
 
     @classmethod
     def of(cls, seen: Values, dtype: Dtype) -> ColumnSummary:
-        """The summary of values that are all at hand, none of them missing."""
+        """The summary of a complete list of values, none of them missing."""
         return cls(seen, dtype, len(seen))
 
     def as_dates(self) -> ColumnSummary | None:
-        """The dates that texts stand for; None if one of them is no date."""
+        """The dates that texts stand for; None if one of them is not a date."""
         if isinstance(self.tally, Texts) and self.tally.dates is None:
             return None
         found = seconds_in(self.seen.tolist())
