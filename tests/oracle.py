@@ -49,6 +49,12 @@ def randomize(network: Network, seed: int = 0, scale: float = 1.0) -> Network:
     return network
 
 
+def blind(family: Connectivities) -> Connectivity:
+    """No column sees another, but all see the given ones: every column is at position 1."""
+    zeros = tuple(np.zeros(size, dtype=np.int64) for size in family.hidden_sizes)
+    return Connectivity(np.ones(family.columns, dtype=np.int64), zeros)
+
+
 @st.composite
 def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
     """Any architecture: depth 0 to 3, U and A on and off, residual, any ordering, binary and categorical mixed."""

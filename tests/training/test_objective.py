@@ -9,7 +9,7 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import log_likelihood
 from made.training.config import TrainingConfig
 from made.training.objective import Objective, give_at_random, hide_at_random
-from oracle import randomize
+from oracle import blind, randomize
 
 GENERATOR = torch.Generator()
 
@@ -61,7 +61,7 @@ def test_the_loss_of_parts_is_that_of_a_pass_in_which_no_column_sees_another() -
     objective = Objective(network.eval(), TrainingConfig(segments=5, questions=0.0), evidence(40))
     questions = objective.questions(evidence(40).prepared(network), 0)
     plain = Evidence(questions.rows.values, None, questions.parts.rows.given)
-    log_p = log_likelihood(network, plain, network.connectivities.blind())
+    log_p = log_likelihood(network, plain, blind(network.connectivities))
     weight = 5 / plain.asked.sum(dim=1).double()
     assert torch.allclose(objective(questions, 0, 0).value, -(weight * log_p).mean(), rtol=0, atol=1e-9)
 
@@ -76,7 +76,7 @@ def test_the_reported_nll_leaves_out_nearly_complete_rows() -> None:
     asked = questions.parts.asked.sum(dim=1)
     assert torch.allclose(questions.parts.scale[counted], 5 / asked[counted])
     plain = Evidence(questions.rows.values, None, questions.parts.rows.given)
-    nll = -log_likelihood(network, plain, network.connectivities.blind()) * 5 / asked
+    nll = -log_likelihood(network, plain, blind(network.connectivities)) * 5 / asked
     assert torch.allclose(objective(questions, 0, 0).nll, nll[counted].mean(), rtol=0, atol=1e-9)
 
 

@@ -235,11 +235,6 @@ class Connectivities:
             low = int(hidden[-1].min())
         return Connectivity(ordering, tuple(hidden))
 
-    def blind(self) -> Connectivity:
-        """No column sees another, but all see the given ones: every column is at position 1."""
-        zeros = tuple(np.zeros(size, dtype=np.int64) for size in self.hidden_sizes)
-        return Connectivity(np.ones(self.columns, dtype=np.int64), zeros)
-
     def digest(self) -> str:
         """A fingerprint of the first connectivities, stored with a model and compared when it is loaded."""
         sha = hashlib.sha256()
