@@ -36,6 +36,7 @@ GRID = [
 ]
 REAL = [
     Numeric(170.0, 10.0),
+    Numeric(170.0, 10.0, knots=(150.0, 170.0, 190.0), cuts=(160.0, 181.5)),
     Numeric(20.0, 5.0, low=0.0),
     Numeric(2.0, 0.5, curve=2.0, low=0.0),
     PointMasses(Numeric(10.0, 4.0, low=0.0), (0.0, 12.5)),

@@ -90,6 +90,15 @@ def test_log_p_of_values_that_training_has_not_seen(tmp_path) -> None:
     close(log_prob(model(), tmp_path / "m.onnx", odd()), model().score_samples(odd()))
 
 
+def test_log_p_of_numbers_between_knots_and_on_either_side_of_cuts(tmp_path) -> None:
+    random = np.random.default_rng(0)
+    amount = random.lognormal(4, 1, 1000)
+    table = pa.table({"amount": amount, "band": np.array(list("abc"))[np.digitize(amount, [40.0, 90.0])]})
+    fitted = MADE(**FAST).fit(table)
+    assert len(fitted.model_.schema.columns[0].cuts) == 2
+    close(log_prob(fitted, tmp_path / "m.onnx", holes(table)), fitted.score_samples(holes(table)))
+
+
 @pytest.mark.parametrize(
     "options",
     [

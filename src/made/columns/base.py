@@ -287,6 +287,10 @@ class Column(ABC):
         """This kind, with binary inputs standardised by the mean of these codes. Default: no change."""
         return self
 
+    def with_cuts(self, cuts: Sequence[float]) -> Column:
+        """This kind, whose input units also tell on which side of some numbers a value lies. Default: no change."""
+        return self
+
     def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Codes for numbers that are not listed; None if they are refused (default). Shapes: (...) to (...)."""
         return None

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ CURVED_WIDE = ((2.0,), (1e-4,))
 # and even one 1e15 scales away costs no more than a hundred nats. It is never drawn from.
 FAR_SHARE = 1e-9
 
-FIELDS = ("location", "scale", "step", "curve", "center", "low", "knots", "extent")
+FIELDS = ("location", "scale", "step", "curve", "center", "low", "knots", "extent", "cuts")
 TAIL = 0.025
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
@@ -59,10 +59,10 @@ NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 class Numeric(Scaled):
     r"""A column of numbers: a mixture of logistics.
 
-    Input units are z, asinh z, which grows slowly in heavy tails, and the share of each interval between two knots that
-    lies below the value (a piecewise linear encoding). Output units are, for each component, the logit of
-    :math:`\pi_k`, the mean :math:`\mu_k`, and :math:`\log s_k`, which has a lower limit: a value that often repeats
-    cannot make a density infinite.
+    Input units are z, asinh z, which grows slowly in heavy tails, the share of each interval between two knots that
+    lies below the value (a piecewise linear encoding), and the side of each cut on which it lies. Output units are, for
+    each component, the logit of :math:`\pi_k`, the mean :math:`\mu_k`, and :math:`\log s_k`, which has a lower limit: a
+    value that often repeats cannot make a density infinite.
 
     Arguments:
         location, scale: standardise the values (on the curved scale, if there is one), for example median and spread.
@@ -73,6 +73,7 @@ class Numeric(Scaled):
         low: the least value that is drawn, on the grid if there is a step. Lower values cost as much as outliers.
         knots: of the piecewise linear encoding, such as quantiles; without any, z is encoded by fixed soft steps.
         extent: the range in which means lie, such as that of the training values.
+        cuts: numbers at which other columns jump (:mod:`made.tables.cuts`).
 
     Example:
         >>> kind = Numeric(location=170, scale=10, step=1)
@@ -100,6 +101,7 @@ class Numeric(Scaled):
     low: float = -math.inf
     knots: tuple[float, ...] = ()
     extent: tuple[float, float] = (-math.inf, math.inf)
+    cuts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, sound, wanted in (
@@ -119,7 +121,7 @@ class Numeric(Scaled):
             raise ValueError(f"'location' and 'scale' should be at most {FARTHEST_BENT:g} on a curved scale.")
         if self.step:
             self._check_step()
-        self._check_knots()
+        self._check_inputs()
 
     @property
     def outputs(self) -> int:
@@ -127,7 +129,7 @@ class Numeric(Scaled):
 
     @property
     def family(self) -> object:
-        return Numeric, self.components, self.step > 0, self.curve > 0, self._bounded, self.pieces
+        return Numeric, self.components, self.step > 0, self.curve > 0, self._bounded, self.pieces, len(self.cuts)
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:
@@ -144,7 +146,7 @@ class Numeric(Scaled):
         return ", ".join(parts + ([f"at least {show(self.low)}"] if self._bounded else []))
 
     def to_json(self) -> dict[str, Any]:
-        later = {"curve": self.curve, "center": self.center, "knots": list(self.knots)}
+        later = {"curve": self.curve, "center": self.center, "knots": list(self.knots), "cuts": list(self.cuts)}
         later |= {"low": self.low} if self._bounded else {}
         later |= {"extent": list(self.extent)} if math.isfinite(self.extent[0]) else {}
         settings = {key: getattr(self, key) for key in NUMERIC_SETTINGS}
@@ -156,9 +158,14 @@ class Numeric(Scaled):
     ) -> Numeric:
         if values or missing:
             raise ValueError("'values' should be empty, and 'missing' false, where the column is numeric.")
-        found = read_settings(settings, {"curve": 0.0, "center": 0.0, "low": None, "knots": (), "extent": ()})
+        found = read_settings(
+            settings, {"curve": 0.0, "center": 0.0, "low": None, "knots": (), "extent": (), "cuts": ()}
+        )
         found["low"] = -math.inf if found["low"] is None else found["low"]
         return cls(**found | {"extent": found["extent"] or (-math.inf, math.inf)})
+
+    def with_cuts(self, cuts: Sequence[float]) -> Numeric:
+        return replace(self, cuts=tuple(cuts)) if self.knots else self
 
     def initial(self) -> Tensor:
         """The components at quantiles of a standard normal distribution, the outermost ones wide."""

@@ -126,6 +126,9 @@ class PointMasses(Column):
         points = tuple(map(float, points)) + (math.inf,) * missing
         return cls(rest, points) if points else rest
 
+    def with_cuts(self, cuts: Sequence[float]) -> PointMasses:
+        return replace(self, rest=self.rest.with_cuts(cuts))
+
     def valid(self, values: Tensor) -> Tensor:
         return self.rest.valid(values) | self._points(values).any(dim=-1)
 

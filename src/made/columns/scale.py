@@ -19,7 +19,7 @@ FARTHEST = 1e15
 LEAST_STEP, MOST_STEP = 1e-12, 1e15  # a step near the middle, in standardised values
 NARROWEST, WIDEST = 1e-30, 1e30  # a step, and the scale of a column with steps
 FARTHEST_BENT = 1e4  # location and scale on a curved scale, where numbers are logarithms
-MOST_KNOTS = 256
+MOST_KNOTS = 256  # and cuts
 
 # Without knots, the input units beside asinh z are soft steps at these standardised values.
 PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
@@ -37,37 +37,49 @@ class Scaled(Column):
     low: float
     knots: tuple[float, ...]
     extent: tuple[float, float]
+    cuts: tuple[float, ...]
 
     @property
     def inputs(self) -> int:
-        return 1 + len(PLACES) if not self.pieces else 2 + self.pieces
+        return (1 + len(PLACES) if not self.pieces else 2 + self.pieces) + _count(self.cuts)
 
     @property
     def pieces(self) -> int:
         """The number of intervals between knots."""
-        return max(0, (self.knots.shape[-1] if isinstance(self.knots, Tensor) else len(self.knots)) - 1)
+        return max(0, _count(self.knots) - 1)
 
     def encode(self, values: Tensor) -> Tensor:
         z = values.unsqueeze(-1)
+        sides = torch.where(z >= self._cuts.to(values), 1.0, -1.0).to(values)
         if not self.pieces:
             places = torch.tensor(PLACES, dtype=values.dtype, device=values.device)
-            return torch.cat([z.asinh(), torch.tanh(2 * (z - places))], dim=-1)
+            return torch.cat([z.asinh(), torch.tanh(2 * (z - places)), sides], dim=-1)
         knots = self._knots.to(values)
         begin, end = knots[..., :-1], knots[..., 1:]
         pieces = ((z - begin) / (end - begin)).clamp(0, 1)
-        return torch.cat([z.clamp(-STRAIGHT, STRAIGHT), z.asinh(), 2 * pieces - 1], dim=-1)
+        return torch.cat([z.clamp(-STRAIGHT, STRAIGHT), z.asinh(), 2 * pieces - 1, sides], dim=-1)
 
     @cached_property
     def _knots(self) -> Tensor:
         """The standardised knots; of several columns, (columns, knots)."""
-        knots = torch.as_tensor(self.knots, dtype=torch.float64)
-        return self.inner(knots.movedim(-1, 0)).movedim(0, -1)
+        return self._standard(self.knots)
 
-    def _check_knots(self) -> None:
+    @cached_property
+    def _cuts(self) -> Tensor:
+        """The standardised cuts; of several columns, (columns, cuts)."""
+        return self._standard(self.cuts)
+
+    def _standard(self, numbers: tuple[float, ...]) -> Tensor:
+        places = torch.as_tensor(numbers, dtype=torch.float64)
+        return self.inner(places.movedim(-1, 0)).movedim(0, -1)
+
+    def _check_inputs(self) -> None:
         if self.knots:
             apart = np.diff(self._knots.float().numpy())
             if not 2 <= len(self.knots) <= MOST_KNOTS or not (apart > 0).all():
                 raise ValueError(f"'knots' should be 2 to {MOST_KNOTS} ascending numbers, or none, not {self.knots!r}.")
+        if len(self.cuts) > MOST_KNOTS or not (np.diff(self._cuts.numpy()) > 0).all():
+            raise ValueError(f"'cuts' should be at most {MOST_KNOTS} ascending numbers, not {self.cuts!r}.")
         if len(self.extent) != 2 or not self.extent[0] <= self.extent[1]:
             raise ValueError(f"'extent' should be two numbers, the lower one first, not {self.extent!r}.")
 
@@ -220,3 +232,8 @@ class Scaled(Column):
             return self.inner(self.outer(values)).to(values.dtype)
         width = self._width(values)
         return (values / width).round() * width
+
+
+def _count(numbers: tuple[float, ...] | Tensor) -> int:
+    """How many numbers a column has of them; of several columns, each."""
+    return numbers.shape[-1] if isinstance(numbers, Tensor) else len(numbers)

@@ -122,10 +122,18 @@ class Numbers(Rule):
     def _encoded(self, z: Node) -> Node:
         if not self.rests[0].pieces:
             return self.graph.concat([z.asinh(), ((z - np.array(PLACES)) * 2.0).tanh()])
-        knots = np.stack([array(rest.inner(torch.tensor(rest.knots, dtype=torch.float64))) for rest in self.rests])
-        begin, end = (each.astype(self.dtype) for each in (knots[:, :-1], knots[:, 1:]))
+        knots, cuts = (self._standardised(name).astype(self.dtype) for name in ("knots", "cuts"))
+        begin, end = knots[:, :-1], knots[:, 1:]
         pieces = ((z - begin) / (end - begin)).clip(0.0, 1.0)
-        return self.graph.concat([z.clip(-STRAIGHT, STRAIGHT), z.asinh(), pieces * 2.0 - 1.0])
+        units = [z.clip(-STRAIGHT, STRAIGHT), z.asinh(), pieces * 2.0 - 1.0]
+        units += [(~(z < cuts)).cast(self.dtype) * 2.0 - 1.0] if cuts.size else []
+        return self.graph.concat(units)
+
+    def _standardised(self, name: str) -> NDArray[np.float64]:
+        """Knots or cuts of each column, (columns, knots or cuts)."""
+        return np.stack(
+            [array(rest.inner(torch.tensor(getattr(rest, name), dtype=torch.float64))) for rest in self.rests]
+        )
 
     def target(self, codes: Node) -> TargetNodes:
         z, at, which = self._standard(codes)

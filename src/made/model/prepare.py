@@ -35,6 +35,7 @@ from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
 WHOLE_ROWS = 0.5  # the share of updates
+CUT_ROWS = 2**15  # rows in which cuts are looked for
 
 
 def prepare(
@@ -92,9 +93,12 @@ def _run(dataset: Dataset, target: str | None, folder: Path | None, before: Mode
         if schema != dataset.schema:
             dataset.encode(schema)
             valid = _in_order(dataset.encoded.valid, order)
-    elif parameters["standardized"]:
+    else:
         train = dataset.encoded.train if often is None else _in_order(dataset.encoded.train, often.order(0, seed))
-        schema = schema.standardized(partial(_codes, train))
+        some = train[some_rows(len(train), CUT_ROWS)]
+        schema = schema.with_cuts(some.values, some.observed)
+        if parameters["standardized"]:
+            schema = schema.standardized(partial(_codes, train))
     try:
         stored = _stored(parameters, seed, schema, rows)
         config = new_config(stored, seed, schema, _container(dataset.template), data, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,10 +12,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from made.columns.group import Columns
 from made.columns.registry import kind_names
 from made.errors import DataError, ParameterError, UnseenWarning
+from made.tables.cuts import find_cuts
 from made.tables.field import Field
 from made.tables.infer_schema import infer
 from made.tables.plain import Dtype, Values
@@ -84,6 +87,23 @@ class Schema:
             replace(field, column=field.column.with_standardized_inputs(codes(d)))
             for d, field in enumerate(self.fields)
         ]
+        return Schema(fields, self.named, self.dropped)
+
+    def with_cuts(self, values: Tensor, observed: Tensor | None) -> Schema:
+        """The same columns, with cuts of numbers where another column jumps (:mod:`made.tables.cuts`).
+
+        Arguments:
+            values: coded values of training rows, (rows, columns).
+            observed: which of them are not missing; ``None`` for all.
+        """
+        codes = values.double() if observed is None else values.double().masked_fill(~observed, math.nan)
+        columns = [field.column for field in self.fields]
+        listed = [codes[:, d].nan_to_num(-1).long().cpu().numpy() for d, each in enumerate(columns) if each.cardinality]
+        fields = list(self.fields)
+        for d, each in enumerate(columns):
+            if not each.cardinality:
+                numbers = each.outer(codes[:, d].nan_to_num(0)).masked_fill(codes[:, d].isnan(), math.nan)
+                fields[d] = replace(fields[d], column=each.with_cuts(find_cuts(numbers.cpu().numpy(), listed)))
         return Schema(fields, self.named, self.dropped)
 
     def kinds(self) -> str:
