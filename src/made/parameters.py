@@ -118,14 +118,18 @@ NETWORK = {
         "masks", "Number of masks R that updates cycle through and queries average, or unlimited.", bounds=COUNT
     ),
     "resample": Parameter("choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")),
-    "ordering": Parameter("choice", "Ordering m^0 of the first mask.", ("natural", "random")),
+    "ordering": Parameter(
+        "choice", "Ordering m^0 of the first mask; auto: random, natural for few rows.", ("auto", "natural", "random")
+    ),
     "activation": Parameter("choice", "Activation g of hidden units.", ACTIVATIONS),
     "direct": Parameter("auto flag", "Direct connections A from inputs to outputs; auto: up to 2**25 weights."),
     "conditioning": Parameter("flag", "Connectivity conditioning weights U."),
     "residual": Parameter("flag", "Residual connections between hidden layers of equal size."),
     "signed": Parameter("flag", "Code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither."),
     "standardized": Parameter("flag", "Standardize binary inputs; better for any-order models of rare ones."),
-    "dropout": Parameter("float", "Dropout probability of hidden units.", bounds=PROBABILITY),
+    "dropout": Parameter(
+        "auto float", "Dropout probability of hidden units; auto: 0, 0.3 for few rows.", bounds=PROBABILITY
+    ),
     "input_dropout": Parameter("float", "Dropout probability of input units.", bounds=PROBABILITY),
     "bias": Parameter(
         "choice", "Initial output biases: zero, or those of independent columns.", ("zero", "independent")
@@ -191,6 +195,11 @@ TRAINING = {
         "auto float",
         "Share of an any-order model's updates for the likelihood of whole rows in one pass; auto: a half.",
         bounds=SHARE,
+    ),
+    "whole_row_masks": Parameter(
+        "auto",
+        "Masks for whole rows; auto: those that a query averages, fewer if there are few rows for many columns.",
+        bounds=COUNT,
     ),
     "incomplete_rows": Parameter(
         "float", "Share of the rows in those updates of which random entries are hidden.", bounds=SHARE
@@ -260,6 +269,7 @@ def defaults() -> dict[str, Any]:
 # Legacy defaults, pinned for the presets below and for the results in docs/results.md.
 PLAIN: dict[str, Any] = {
     "hidden_sizes": (256,),
+    "ordering": "random",
     "residual": False,
     "dropout": 0.1,
     "schedule": "constant",
@@ -335,6 +345,7 @@ LATER: dict[str, Any] = {
     "bias": "zero",
     "segments": 1,
     "whole_rows": 0.0,
+    "whole_row_masks": "auto",
     "incomplete_rows": 0.0,
     "nearly_complete": 0.0,
     "pairs": 0.0,

@@ -299,7 +299,7 @@ def test_it_works_with_the_tools_of_scikit_learn(tmp_path) -> None:
 
 def test_wrong_parameters_are_named() -> None:
     for wrong, message in (
-        ({"dropout": 2}, "'dropout' should be a number at least 0 and below 1, not 2"),
+        ({"dropout": 2}, "'dropout' should be a number at least 0 and below 1, or 'auto', not 2"),
         ({"masks": "many"}, "'masks' should be a whole number at least 1, or 'unlimited', not 'many'"),
         ({"optimizer": "lion"}, "'optimizer' should be one of adadelta"),
         ({"epsilon": 0}, "'epsilon' should be a number above 0, or None, not 0"),

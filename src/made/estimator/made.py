@@ -44,13 +44,15 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         hidden_sizes: number of units :math:`K^l` of each hidden layer.
         masks: number of masks R that updates cycle through and queries average, or ``"unlimited"``.
         resample: what changes from mask to mask: ``"both"``, ``"ordering"``, ``"degrees"`` or ``"neither"``.
-        ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``.
+        ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``; ``"auto"``: natural if an
+            any-order model has more than 128 columns and less than two rows for each of them, otherwise random.
         activation: activation g of hidden units, such as ``"relu"`` or ``"softplus"``.
         direct: direct connections A; ``"auto"``: if they have up to 2**25 weights, as with 5,792 binary columns.
         conditioning, residual: connectivity conditioning weights U; residual connections between layers of equal size.
         signed: code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither (the paper: 0 and 1).
         standardized: standardize binary inputs; better for any-order models of rare ones. Overrides ``signed``.
-        dropout, input_dropout: dropout probability of hidden and of input units.
+        dropout, input_dropout: dropout probability of hidden and of input units; ``"auto"``: 0.3 where ``ordering``
+            is natural by ``"auto"``, otherwise 0.
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
         learning_rate: ``None`` for that of the optimizer; ``"auto"`` is the same, but 0.001 to 0.004 for AdamW: more
@@ -58,7 +60,9 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         optimizer, schedule, epsilon, momentum, clip, average, mask_for, questions,
             incomplete_rows, nearly_complete, pairs: see :class:`made.training.config.TrainingConfig`.
         whole_rows: share of an any-order model's updates that predict whole rows in one pass under one of the
-            ``evaluation_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
+            ``whole_row_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
+        whole_row_masks: ``"auto"``: as many as ``evaluation_masks``; with more than 128 columns, at most as many as
+            there are rows for each column.
         weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
@@ -110,14 +114,14 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         hidden_sizes: Sequence[int] = (256, 256),
         masks: int | Literal["unlimited"] = "unlimited",
         resample: str = "both",
-        ordering: str = "random",
+        ordering: str = "auto",
         activation: str = "relu",
         direct: bool | Literal["auto"] = "auto",
         conditioning: bool = False,
         residual: bool = True,
         signed: bool = True,
         standardized: bool = False,
-        dropout: float = 0.0,
+        dropout: float | Literal["auto"] = "auto",
         input_dropout: float = 0.0,
         bias: str = "independent",
         initialization: str = "glorot",
@@ -138,6 +142,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         questions: float = 0.5,
         segments: int | Literal["auto"] = "auto",
         whole_rows: float | Literal["auto"] = "auto",
+        whole_row_masks: int | Literal["auto"] = "auto",
         incomplete_rows: float = 0.5,
         nearly_complete: float = 0.5,
         pairs: float = 1.0,

@@ -101,10 +101,16 @@ class Config:
             tuple(parameters["hidden_sizes"]),
             masks=None if masks == "unlimited" else masks,
             **{name: parameters[name] for name in ("ordering", "resample", "residual")},
-            whole_rows=parameters["evaluation_masks"] if parameters["whole_rows"] else 0,
+            whole_rows=self.whole_row_masks if parameters["whole_rows"] else 0,
             incomplete_rows=parameters["incomplete_rows"] > 0,
             seed=self.seed,
         )
+
+    @property
+    def whole_row_masks(self) -> int:
+        """The number of masks for whole rows. Folders of earlier versions have those that a query averages."""
+        masks = self.parameters["whole_row_masks"]
+        return int(self.parameters["evaluation_masks"] if masks == "auto" else masks)
 
     def network(self) -> Network:
         """The network with its initial weights, and with the connectivities that were trained."""
@@ -218,6 +224,16 @@ def number_of_segments(family: Connectivities, segments: int | str) -> int:
     if segments == "auto":
         return family.columns if family.any_order and family.columns <= MOST_SEGMENTED else 1
     return min(int(segments), family.columns)
+
+
+def number_of_whole_row_masks(rows: int, columns: int, evaluation_masks: int) -> int:
+    """The default of ``whole_row_masks``: many columns need many rows for each mask that is to be learned.
+
+    Example:
+        >>> [number_of_whole_row_masks(2_000, columns, 8) for columns in (100, 500, 1_500)]
+        [8, 4, 1]
+    """
+    return evaluation_masks if columns <= MOST_SEGMENTED else min(max(rows // columns, 1), evaluation_masks)
 
 
 def number_of_epochs(rows: int) -> int:

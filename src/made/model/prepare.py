@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from made.columns.base import Column
 from made.errors import DataError, ModelError, ParameterError, QuestionError
 from made.hints import argument
-from made.model.config import Config, Data, learning_rate, new_config, number_of_epochs, number_of_segments
+from made.model.config import (
+    Config,
+    Data,
+    learning_rate,
+    new_config,
+    number_of_epochs,
+    number_of_segments,
+    number_of_whole_row_masks,
+)
 from made.model.dataset import Dataset
 from made.model.encode import AnyTable
 from made.model.folder import is_begun, real_path
@@ -200,6 +208,14 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
     any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
     if parameters["whole_rows"] == "auto":
         stored["whole_rows"] = WHOLE_ROWS if any_order else 0.0
+    masks = number_of_whole_row_masks(rows, len(schema.names), parameters["evaluation_masks"]) if any_order else 1
+    few = any_order and masks == 1 < parameters["evaluation_masks"]
+    for name, chosen in (
+        ("whole_row_masks", masks),
+        ("ordering", "natural" if few else "random"),
+        ("dropout", 0.3 if few else 0.0),
+    ):
+        stored[name] = chosen if parameters[name] == "auto" else stored[name]
     stored["calibrate"] = parameters["calibrate"] and any_order
     return stored | {"random_state": seed}
 
