@@ -397,3 +397,16 @@ def test_biases_start_as_those_of_independent_columns() -> None:
     probability = log_conditionals(network, [[1, 2]]).exp()[0]
     assert probability.tolist() == pytest.approx([3 / 4, 3 / 6])
     assert not network.state_dict()["A"].any()
+
+
+def test_a_copy_in_double_precision_has_the_same_weights_and_leaves_the_network_alone() -> None:
+    network = Network(3, Connectivities(3, (5,), masks=None), direct=True, calibrate=True).eval()
+    rows = torch.tensor([[1.0, 0.0, 1.0]])
+    before = network(rows)
+    twin = network.in_double()
+    assert twin.in_double() is twin
+    assert torch.equal(twin(rows), copy.deepcopy(network).double()(rows))
+    with torch.no_grad():
+        twin.c.add_(1)
+    assert network(rows).dtype == torch.float32
+    assert torch.equal(network(rows), before)

@@ -20,11 +20,30 @@ from made.network.masked import Network
 
 __all__ = ["Passes"]
 
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+NODES, NODE_WEIGHTS = (each[20:] for each in np.polynomial.legendre.leggauss(40))
+
+
+def _erf(x: Node) -> Node:
+    """The error function, of which ONNX Runtime has single precision only: otherwise as an integral."""
+    if x.dtype == np.float32:
+        return x.apply("Erf")
+    x = x.clip(-6.0, 6.0)
+    total = x * 0.0
+    for node, weight in zip(NODES.tolist(), NODE_WEIGHTS.tolist(), strict=True):
+        total = total + (-(x * x) * node**2).exp() * weight
+    return x * (2 / math.sqrt(math.pi)) * total
+
 
 def _gelu(x: Node) -> Node:
-    # ONNX Runtime has the error function in single precision only.
-    erf = (x * (1 / math.sqrt(2))).cast(np.dtype(np.float32)).apply("Erf").cast(x.dtype)
-    return x * 0.5 * (erf + 1.0)
+    return x * 0.5 * (_erf(x * (1 / math.sqrt(2))) + 1.0)
+
+
+def _elu(x: Node, alpha: float = 1.0) -> Node:
+    """Not the operator, of which ONNX Runtime has single precision only."""
+    return x.maximum(0.0) + (x.minimum(0.0).exp() - 1.0) * alpha
 
 
 ACTIVATIONS: dict[str, Callable[[Node], Node]] = {
@@ -33,8 +52,8 @@ ACTIVATIONS: dict[str, Callable[[Node], Node]] = {
     "tanh": Node.tanh,
     "sigmoid": Node.sigmoid,
     "leaky_relu": lambda x: x.maximum(x * 0.01),
-    "elu": lambda x: x.apply("Elu"),
-    "selu": lambda x: x.apply("Selu"),
+    "elu": _elu,
+    "selu": lambda x: _elu(x, SELU_ALPHA) * SELU_SCALE,
     "gelu": _gelu,
     "silu": lambda x: x * x.sigmoid(),
     "identity": lambda x: x,

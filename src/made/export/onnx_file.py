@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from made._version import __version__
@@ -27,6 +28,7 @@ __all__ = ["to_onnx"]
 OPSETS = (("", 18), ("ai.onnx.ml", 2))
 FORMAT = 9  # of the file: old enough for every ONNX Runtime that has these operators
 LEVELS = (0.05, 0.5, 0.95)
+SMALL = 256  # numbers that are not worth a conversion
 MOST_BYTES = 2**31 - 2**20  # of a file of protocol buffers
 
 
@@ -63,8 +65,11 @@ def to_onnx(
     """
     if not isinstance(model, Model):
         model = model.model_ if isinstance(model, MADE) else Model.load(model)
-    view, network, fields = model.view, model.network, model.config.schema.fields
+    view, ensemble, fields = model.view, model.ensemble, model.config.schema.fields
     target = None if column is None else model.position(column)
+    if target is not None and not model.schema.fields[target].listed:
+        ensemble = ensemble.in_double  # as in made.queries.conditional.forecast
+    network = ensemble.network
     names = model.schema.names
     if not all(names):
         raise QuestionError("a column without a name cannot be the input of a graph: name it.")
@@ -74,14 +79,14 @@ def to_onnx(
     found = blocks(graph, network, fields, view.known, nodes)
     inputs = Inputs.of(graph, network, found, None if target is None else view.kept[target])
     if target is not None:
-        answers = conditional(graph, model.ensemble, inputs, view.kept[target], quantiles)
+        answers = conditional(graph, ensemble, inputs, view.kept[target], quantiles)
     elif view.evidence:
         raise QuestionError(
             "log p given the values of a view is not exported, since its passes differ from row to row: export the "
             "whole model, or one column of the view."
         )
     else:
-        answers = {"log_prob": log_prob(graph, model.ensemble, inputs)}
+        answers = {"log_prob": log_prob(graph, ensemble, inputs)}
     about = _about(model, target, quantiles)
     refused = inputs.refused
     outputs = {
@@ -119,16 +124,21 @@ def _described(field: Field) -> dict[str, Any]:
 
 
 def _file(graph: Graph, inputs: list[Node], outputs: dict[str, Node], about: dict[str, Any]) -> bytes:
-    if sum(each.nbytes for each in graph.constants.values()) > MOST_BYTES:
+    used = graph.used()
+    values = {name: value for name, value in graph.constants.items() if name in used}
+    stored = {graph.name(): name for name, value in values.items() if _is_single(value)}
+    for new, name in stored.items():
+        values[new] = values.pop(name).astype(np.float32)
+    if sum(each.nbytes for each in values.values()) > MOST_BYTES:
         raise QuestionError("the weights of the model do not fit into an ONNX file of 2 GB: export a smaller model.")
-    nodes = [*map(_node, graph.operations)]
+    constants = [numpy_helper.from_array(value, name) for name, value in values.items()]
+    nodes = [helper.make_node("Cast", [new], [name], to=_type(DOUBLE)) for new, name in stored.items()]
+    nodes += map(_node, graph.operations)
     nodes += [helper.make_node("Identity", [node.name], [name]) for name, node in outputs.items()]
     found = [
         _value(name, node.dtype, ["rows", None] if name.rstrip("_") in TABLES else ["rows"])
         for name, node in outputs.items()
     ]
-    used = graph.used()
-    constants = [numpy_helper.from_array(value, name) for name, value in graph.constants.items() if name in used]
     content = helper.make_graph(
         nodes, "made", [_value(node.name, node.dtype, ["rows"]) for node in inputs], found, constants
     )
@@ -143,6 +153,11 @@ def _file(graph: Graph, inputs: list[Node], outputs: dict[str, Node], about: dic
     onnx.checker.check_model(model)
     written: bytes = model.SerializeToString()
     return written
+
+
+def _is_single(value: NDArray[Any]) -> bool:
+    """Whether doubles are many, and have no more digits than single precision has: they are stored in it."""
+    return value.dtype == DOUBLE and value.size > SMALL and bool((value.astype(np.float32) == value).all())
 
 
 def _type(dtype: np.dtype[Any]) -> int:

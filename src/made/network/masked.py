@@ -16,6 +16,7 @@ Tables are (rows, columns), but inside a pass units come first, (units, rows), a
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -154,6 +155,16 @@ class Network(nn.Module):
         parts += [f"{word}={getattr(self, word)}" for word in ("dropout", "input_dropout") if getattr(self, word)]
         parts += [f"masks={'unlimited' if family.masks is None else family.masks}"]
         return ", ".join(parts)
+
+    def in_double(self) -> Network:
+        """The network in double precision: a copy of its weights, unless they are doubles; all else is shared."""
+        if self.c.dtype == torch.float64:
+            return self
+        twin = copy.copy(self)
+        weights = {name: nn.Parameter(each.detach().double(), False) for name, each in self.named_parameters()}
+        buffers = {name: None if each is None else each.double() for name, each in self._buffers.items()}
+        vars(twin).update(_parameters=weights, _buffers=buffers, workspace=Buffers())
+        return twin
 
     def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
         """Set the output biases c to those of independent columns. Shapes: (rows, columns), twice."""

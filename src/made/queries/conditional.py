@@ -214,6 +214,7 @@ def quantiles(
     ensemble: Ensemble, codes: NDArray[np.float64], column: int, levels: Sequence[float]
 ) -> NDArray[np.float64]:
     """The quantiles of one column of numbers, as in :func:`forecast`. Shape: (rows, levels)."""
+    ensemble = ensemble.in_double
     answer = np.empty((len(codes), len(levels)))
     for which, prediction in predictions(ensemble, codes, column):
         answer[which.cpu().numpy()] = prediction.quantiles(levels).t().cpu().numpy()
@@ -224,8 +225,14 @@ def quantiles(
 def forecast(
     ensemble: Ensemble, codes: NDArray[np.float64], column: int, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
 ) -> Forecast:
-    """The distribution of one column of coded rows, (rows, columns), given all that is observed of the others."""
+    """The distribution of one column of coded rows, (rows, columns), given all that is observed of the others.
+
+    The network of a column of numbers is evaluated in double precision: where the distribution is nearly flat, or falls
+    between two steps, the last digit of a float moves a quantile or a standard deviation by much more.
+    """
     size, rows = ensemble.cardinalities[column], len(codes)
+    if not size:
+        ensemble = ensemble.in_double
     evidence = Evidence.of(ensemble.network, codes)
     answer = Forecast(*(np.full(shape, np.nan) for shape in ((rows, size), rows, rows, (rows, len(quantiles)), rows)))
     for which, prediction in predictions(ensemble, evidence, column):

@@ -63,6 +63,12 @@ class Ensemble:
         """The number of values of each column that can be shown; 0 for a column of numbers."""
         return [kind.cardinality for kind in self.network.columns]
 
+    @property
+    def in_double(self) -> Ensemble:
+        """The same masks of the network in double precision."""
+        network = self.network.in_double()
+        return self if network is self.network else replace(self, network=network)
+
     def with_masks(self, numbers: Sequence[int]) -> Ensemble:
         """The same network under some masks only."""
         return replace(self, masks=numbers)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from made.queries.batches import in_blocks
 from made.queries.conditional import Prediction, predictions
 from made.queries.ensemble import Ensemble
-from made.queries.evidence import Evidence
 from made.queries.random import uniform
 from made.queries.sampling import check_temperature, sample
 
@@ -140,12 +139,16 @@ def fill(
 def _missing(
     ensemble: Ensemble, codes: NDArray[np.float64], missing: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[np.intp], int, Prediction]]:
-    """For each column with ``missing`` values, the rows that lack it, and its distribution in them."""
-    evidence = Evidence.of(ensemble.network, codes)
-    for d in np.flatnonzero(missing.any(axis=0)).tolist():
-        rows = torch.from_numpy(np.flatnonzero(missing[:, d])).to(evidence.values.device)
-        for which, prediction in predictions(ensemble, evidence[rows], d):
-            yield rows[which].cpu().numpy(), d, prediction
+    """For each column with ``missing`` values, the rows that lack it, and its distribution in them, as forecasts are.
+
+    See :func:`made.queries.conditional.forecast`.
+    """
+    columns, counts = np.flatnonzero(missing.any(axis=0)).tolist(), ensemble.cardinalities
+    double = ensemble if all(counts[d] for d in columns) else ensemble.in_double
+    for d in columns:
+        rows = np.flatnonzero(missing[:, d])
+        for which, prediction in predictions(ensemble if counts[d] else double, codes[rows], d):
+            yield rows[which.cpu().numpy()], d, prediction
 
 
 def _uncertainty(
