@@ -366,11 +366,12 @@ def test_rows_of_many_types_are_taken() -> None:
 
 
 def test_mixed_columns_can_be_trained_after_inference_mode() -> None:
-    network = Network([Binary(), Categorical(3)], Connectivities(2, (8,)))
+    network, other = (Network([Binary(), Categorical(3)], Connectivities(2, (8,))) for _ in range(2))
     with torch.inference_mode():
         log_prob(Ensemble(network), [[1, 2]])
-    log_likelihood(network, [[1, 2]]).sum().backward()
-    assert network.c.grad is not None
+    for each in (network, other):
+        log_likelihood(each, [[1, 2]]).sum().backward()
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(network.parameters(), other.parameters(), strict=True))
 
 
 def test_the_remedy_for_fixed_orderings_is_in_the_words_of_the_reader() -> None:
