@@ -14,6 +14,7 @@ from made.errors import DataError
 from made.io.time_zones import zone_of
 
 SUFFIXES = (".csv", ".parquet", ".npy", ".npz")
+ENDINGS = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"  # for messages
 
 
 def limit_bytes() -> int:
@@ -58,8 +59,7 @@ def is_text(kind: pa.DataType) -> bool:
 def suffix_of(path: Path) -> str:
     """The suffix of a file name, in lower case; an unsupported one is refused."""
     if (suffix := path.suffix.lower()) not in SUFFIXES:
-        name = repr(str(path))
-        raise DataError(f"{name} should end in .csv, .parquet, .npy or .npz, or be '-' for standard input or output.")
+        raise DataError(f"{str(path)!r} should end in {ENDINGS}, or be '-' for standard input or output.")
     return suffix
 
 

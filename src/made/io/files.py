@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from made.errors import DataError
-from made.io.checks import SUFFIXES, is_text
+from made.io.checks import ENDINGS, SUFFIXES, is_text
 from made.io.read import stream
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -69,7 +69,7 @@ class Files:
             tables = [str(each) for each in files if each.suffix.lower() in SUFFIXES]
             self.ignored += [str(each) for each in files if each.suffix.lower() not in SUFFIXES]
             if not tables:
-                raise DataError(f"{source!r} is a folder without files that end in .csv, .parquet, .npy or .npz.")
+                raise DataError(f"{source!r} is a folder without files that end in {ENDINGS}.")
             self.paths += tables
         elif os.path.lexists(source) or not re.search(r"[*?\[]", source):
             self.paths.append(source)  # reading it says what is wrong with it
