@@ -174,7 +174,7 @@ TRAINING = {
     "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a fortieth of the rows.", bounds=COUNT),
     "max_epochs": Parameter(
         "auto",
-        "Most passes over the rows; auto: 220, and fewer above 8,000 rows. 0: untrained.",
+        "Most passes over the rows; auto: 15 to 600, the fewer the more rows. 0: untrained.",
         bounds=Bounds(0),
     ),
     "max_seconds": Parameter(

@@ -242,10 +242,11 @@ def number_of_epochs(rows: int) -> int:
     Their number grows with the square root of that of the rows.
 
     Example:
-        >>> [number_of_epochs(rows) for rows in (300, 7_000, 30_000, 300_000, 10_000_000)]
-        [220, 220, 115, 37, 15]
+        >>> [number_of_epochs(rows) for rows in (300, 2_000, 7_000, 30_000, 300_000, 10_000_000)]
+        [600, 370, 220, 115, 37, 15]
     """
-    return min(220, round(20_000 * math.sqrt(rows) / epoch_rows(rows)))
+    most = min(max(220, round(220 * (4_000 / rows) ** 0.75)), 600)
+    return min(most, round(20_000 * math.sqrt(rows) / epoch_rows(rows)))
 
 
 def learning_rate(rows: int, updates: int) -> float:

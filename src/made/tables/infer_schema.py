@@ -43,7 +43,7 @@ ROWS_OF_GRID = 100
 MOST_PIECES, ROWS_OF_PIECE = 16, 200
 # The least share of rows of a point mass, the number of rows that is enough in a large table, and how many times as
 # many rows it has as its neighbours: among steps, where all values have a probability, and among real numbers.
-OF_STEPS, OF_REALS = (0.005, 50, 3.0), (0.02, 100, 10.0)
+OF_STEPS, OF_REALS = (0.005, 50, 3.0), (0.002, 20, 3.0)
 # The probability of all numbers together that training has not seen, beside a list of several, and of two.
 UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9
 KEY = re.compile(
