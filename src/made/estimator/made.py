@@ -56,7 +56,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
         learning_rate: ``None`` for that of the optimizer; ``"auto"`` is the same, but 0.001 to 0.004 for AdamW: more
-            for many rows, or few updates.
+            for many rows, few updates, or more than 64 columns.
         optimizer, schedule, epsilon, momentum, clip, average, mask_for, questions,
             incomplete_rows, nearly_complete, pairs: see :class:`made.training.config.TrainingConfig`.
         whole_rows: share of an any-order model's updates that predict whole rows in one pass under one of the

@@ -27,6 +27,7 @@ from made.tables.schema import Schema
 from made.training.order import epoch_rows
 from made.training.trainer import Trainer
 
+MANY_COLUMNS, ROWS_FOR_COLUMN = 64, 8  # above so many columns, and from so many rows for each, steps are large
 MOST_SEGMENTED = 128  # columns, up to which segments="auto" evaluates each column in a pass of its own
 
 
@@ -249,15 +250,21 @@ def number_of_epochs(rows: int) -> int:
     return min(most, round(20_000 * math.sqrt(rows) / epoch_rows(rows)))
 
 
-def learning_rate(rows: int, updates: int) -> float:
+def learning_rate(rows: int, columns: int, updates: int) -> float:
     """The default of ``learning_rate`` for AdamW: small steps for a small table, larger ones in a short run.
 
+    Many columns take long to learn: if there are rows enough for them, they have the largest steps.
+
     Example:
-        >>> [learning_rate(rows, 10_000) for rows in (300, 3_000, 300_000)]
+        >>> [learning_rate(rows, 20, 10_000) for rows in (300, 3_000, 300_000)]
         [0.001, 0.0015, 0.002]
-        >>> [learning_rate(300, updates) for updates in (100, 3_000)]
+        >>> [learning_rate(300, 20, updates) for updates in (100, 3_000)]
         [0.004, 0.002]
+        >>> [learning_rate(2_000, columns, 10_000) for columns in (20, 100, 500)]
+        [0.001, 0.004, 0.001]
     """
+    if columns > MANY_COLUMNS and rows >= ROWS_FOR_COLUMN * columns:
+        return 0.004
     return min(max(6 / max(updates, 1), min(rows / 2_000_000, 0.002), 0.001), 0.004)
 
 

@@ -204,7 +204,9 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
         stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
     if parameters["learning_rate"] == "auto":
         updates = stored["max_epochs"] * math.ceil(epoch_rows(rows) / stored["batch_size"])
-        stored["learning_rate"] = learning_rate(rows, updates) if parameters["optimizer"] == "adamw" else None
+        stored["learning_rate"] = (
+            learning_rate(rows, len(schema.names), updates) if parameters["optimizer"] == "adamw" else None
+        )
     any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
     if parameters["whole_rows"] == "auto":
         stored["whole_rows"] = WHOLE_ROWS if any_order else 0.0
