@@ -247,7 +247,7 @@ def number_of_epochs(rows: int) -> int:
         [600, 370, 220, 115, 37, 15]
     """
     most = min(max(220, round(220 * (4_000 / rows) ** 0.75)), 600)
-    return min(most, round(20_000 * math.sqrt(rows) / epoch_rows(rows)))
+    return int(min(most, round(20_000 * math.sqrt(rows) / epoch_rows(rows))))
 
 
 def learning_rate(rows: int, columns: int, updates: int) -> float:
