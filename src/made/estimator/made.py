@@ -70,8 +70,8 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
             many other columns are known (:mod:`made.network.calibration`); for any-order models.
         max_epochs: most passes over the rows, or over 4,194,304 of a longer table; 0 gives an untrained model, which
-            answers every query. ``"auto"``: 600 for few rows, 220 for 4,000 to 8,000, then fewer, though with more
-            updates: 37 for 300,000. Ten times as many rows have 3.2 times as many updates, if they are many.
+            answers every query. ``"auto"``: 220 for up to 8,000 rows (up to 600, with more than 64 columns), then
+            fewer, though with more updates: 37 for 300,000. Ten times as many rows have 3.2 times as many updates.
         max_seconds: most seconds of training, checked after each epoch; the schedule ends with them.
         patience: epochs without progress on validation rows before early stopping.
         validation_fraction: share of rows for validation, up to 65,536 of them, if ``fit`` gets no ``X_valid``; 0 for

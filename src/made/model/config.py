@@ -237,16 +237,18 @@ def number_of_whole_row_masks(rows: int, columns: int, evaluation_masks: int) ->
     return evaluation_masks if columns <= MOST_SEGMENTED else min(max(rows // columns, 1), evaluation_masks)
 
 
-def number_of_epochs(rows: int) -> int:
+def number_of_epochs(rows: int, columns: int) -> int:
     """The default of ``max_epochs``: a larger table has fewer passes over its rows, but more updates.
 
-    Their number grows with the square root of that of the rows.
+    Their number grows with the square root of that of the rows. Many columns take long to learn, also from few rows.
 
     Example:
-        >>> [number_of_epochs(rows) for rows in (300, 2_000, 7_000, 30_000, 300_000, 10_000_000)]
-        [600, 370, 220, 115, 37, 15]
+        >>> [number_of_epochs(rows, 20) for rows in (300, 7_000, 30_000, 300_000, 10_000_000)]
+        [220, 220, 115, 37, 15]
+        >>> [number_of_epochs(rows, 100) for rows in (300, 2_000, 7_000)]
+        [600, 370, 220]
     """
-    most = min(max(220, round(220 * (4_000 / rows) ** 0.75)), 600)
+    most = 220 if columns <= MANY_COLUMNS else min(max(220, round(220 * (4_000 / rows) ** 0.75)), 600)
     return int(min(most, round(20_000 * math.sqrt(rows) / epoch_rows(rows))))
 
 

@@ -199,7 +199,7 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
     if parameters["direct"] == "auto":
         stored["direct"] = has_direct(schema.columns.inputs, schema.columns.outputs)
     if parameters["max_epochs"] == "auto":
-        stored["max_epochs"] = number_of_epochs(rows)
+        stored["max_epochs"] = number_of_epochs(rows, len(schema.names))
     if parameters["batch_size"] == "auto":
         stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
     if parameters["learning_rate"] == "auto":
