@@ -45,6 +45,9 @@ def test_another_site_is_refused() -> None:
     assert refused(Guard(), origin="http://127.0.0.1:8000") is None
     assert refused(Guard(), origin="http://127.0.0.1:9000") == "origin"
     assert refused(Guard(), origin="null") == "origin"
+    assert refused(Guard(), origin="http://[") == "origin"  # no address at all
+    assert refused(Guard(), origin="http://127.0.0.1:8000@evil.com") == "origin"
+    assert refused(Guard(), origin="https://127.0.0.1:8000") is None  # a proxy that has TLS
     assert refused(Guard(), sec_fetch_site="same-origin") is None
     assert refused(Guard(), sec_fetch_site="cross-site") == "origin"
 
@@ -79,6 +82,16 @@ def test_every_answer_has_a_strict_policy(server, path) -> None:
     assert "unsafe" not in policy
     assert headers["x-content-type-options"] == "nosniff"
     assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize("name", ["Origin", "Host", "Authorization", "Accept", "Content-Type", "If-None-Match"])
+@pytest.mark.parametrize(
+    "value", ["", "http://[", "[", "a@b", "\xb2", "//", "q=,;=", "x" * 4000, "Bearer \xff", "*/*;q=NaN"]
+)
+def test_no_header_makes_the_server_fail(server, name, value) -> None:
+    for path in ("/", "/api/models/people/score"):
+        call = server.client.get if path == "/" else server.client.post
+        assert call(path, headers={name: value.encode("latin-1")}).status_code < 500
 
 
 def test_a_refused_host_gets_a_problem(server) -> None:
