@@ -15,6 +15,7 @@ import pytest
 
 from command import run
 from made import MADE
+from made.serve.bounds import Bounds
 from people import fitted_people, people
 
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
@@ -98,6 +99,24 @@ def test_a_port_that_is_taken(tmp_path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = run("serve", tmp_path / "people", "--port", taken.getsockname()[1], code=2)
     assert "Choose another '--port'" in result.stderr
+
+
+NAMES = ("body", "rows", "samples", "waiting", "seconds", "connections")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], Bounds(8 * 2**20, 10_000, 100_000, 64, 30.0, 1024)),
+        ([f"--max-{name}={number}" for number, name in enumerate(NAMES, 1)], Bounds(1, 2, 3, 4, 5.0, 6)),
+    ],
+)
+def test_every_bound_is_an_option(tmp_path, monkeypatch, options, expected) -> None:
+    fitted_people().save(tmp_path / "people")
+    used = []
+    monkeypatch.setattr("made.serve.run.run", lambda app, listener, bounds: used.extend([bounds, app.bounds]))
+    run("serve", tmp_path / "people", "--port", 0, *options)
+    assert used == [expected, expected]
 
 
 def test_without_the_extra(folder, monkeypatch) -> None:

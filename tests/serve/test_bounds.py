@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 from server import live, people_served
@@ -94,6 +96,32 @@ def test_waiting() -> None:
         for thread in threads:
             thread.join()
         assert found == [200, 200, 200]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_connections(most) -> None:
+    """As many as may are open, and all are answered; the next one is told when to come again."""
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with live(bounds=Bounds(connections=most)) as server, ExitStack() as stack:
+
+        def ask() -> tuple[socket.socket, bytes]:
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            connection.sendall(request)
+            return connection, connection.recv(65536)
+
+        opened = [ask() for _ in range(most)]
+        assert all(answer.startswith(b"HTTP/1.1 200") for _, answer in opened)
+        one_more, answer = ask()
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert b"retry-after: 1" in answer.lower()
+        while part := one_more.recv(65536):  # until it is closed
+            answer += part
+        assert b"urn:made:full" in answer
+        opened[0][0].close()
+        deadline = time.monotonic() + 10
+        while not (answer := ask()[1]).startswith(b"HTTP/1.1 200") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert answer.startswith(b"HTTP/1.1 200")
 
 
 def test_seconds() -> None:

@@ -32,7 +32,10 @@ class Gate:
             return
         begin, status = time.monotonic(), 0
         deadline, size, complete = begin + self.bounds.seconds, 0, False
-        scope.setdefault("state", {})["deadline"] = deadline
+        if scope["method"] == "HEAD":  # the answer to GET, of which the server sends the head
+            scope = {**scope, "method": "GET"}
+        state = scope.setdefault("state", {})
+        state["deadline"], full = deadline, state.get("full", False)
 
         async def bounded_receive() -> Message:
             nonlocal size, complete
@@ -55,7 +58,7 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if status in (408, 413):  # what is left of the body is not read
+                if full or status in (408, 413):  # what is left of the body is not read
                     headers["Connection"] = "close"
                 self.metrics.answered(self._route(scope), status, time.monotonic() - begin)
             # A client that does not read its answer is not waited for.
@@ -64,6 +67,8 @@ class Gate:
 
         try:
             headers = Headers(scope=scope)
+            if full:
+                raise Problem("full", f"{self.bounds.connections:,} connections are open, the limit of the server.")
             self.guard.check(scope["path"], headers)
             length = headers.get("content-length", "")
             if length.isdigit() and int(length) > self.bounds.body:

@@ -57,10 +57,17 @@ def make_server(app: Gate, bounds: Bounds) -> uvicorn.Server:
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed if the head of its first request does not arrive in time."""
+    """A connection that is closed if the head of its first request does not arrive in time.
+
+    The application is told of one too many (``state["full"]``): the refusal of uvicorn has no Retry-After, and comes
+    one connection too soon.
+    """
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        most, self.limit_concurrency = self.limit_concurrency, None
+        if most is not None and len(self.connections) > most:
+            self.app_state = self.app_state | {"full": True}
         self._head = asyncio.get_running_loop().call_later(self.timeout_keep_alive, self._too_slow)
 
     def handle_events(self) -> None:
