@@ -106,6 +106,34 @@ def test_predict_a_number(server) -> None:
     assert [row["mean"] for row in rows_of(answer)] == MODEL.predict(ROWS, "wage").tolist()
 
 
+def test_each_quantile_is_a_column(server) -> None:
+    levels = [0.5, 0.123456789, 0.1234567891, 0.5, 1e-5]
+    found = server.post("predict", params={"target": "wage", "quantiles": levels}, **body(ROWS.slice(0, 1))).json()
+    assert list(found["rows"][0])[2:] == ["q0.5", "q0.123456789", "q0.1234567891", "q0.00001"]
+    assert found["levels"] == [0.5, 0.123456789, 0.1234567891, 1e-5]
+
+
+@pytest.mark.parametrize("kind", [CSV, PARQUET, ARROW])
+def test_columns_that_a_file_does_not_have(server, kind) -> None:
+    """They are refused, so that a name with a typing error is noticed, unless they are declared missing."""
+    rows = ROWS.drop(["job", "wage"]).append_column("jobb", ROWS["job"])
+    problem = server.post("score", **body(rows, kind)).json()
+    assert (problem["type"], problem["column"]) == ("urn:made:data", "job")
+    answer = server.post("score", params={"absent": "missing"}, **body(rows, kind)).json()
+    whole = rows.append_column("job", pa.nulls(len(rows))).append_column("wage", pa.nulls(len(rows)))
+    expected = MODEL.score_samples(whole.select(ROWS.column_names)).tolist()
+    assert [row["log_prob"] for row in answer["rows"]] == expected
+    assert (answer["absent"], answer["ignored"]) == (["job", "wage"], ["jobb"])
+    for what, options in (("impute", {}), ("predict", {"target": "job"}), ("explain", {}), ("denoise", {})):
+        assert len(rows_of(server.post(what, params={"absent": "missing"} | options, **body(rows, kind)))) == len(rows)
+
+
+def test_a_file_of_another_table(server) -> None:
+    answer = server.post("score", params={"absent": "missing"}, **body(pa.table({"a": [1]}), CSV))
+    assert answer.status_code == 422
+    assert "none of the model's columns" in answer.json()["detail"]
+
+
 def test_explain(server) -> None:
     answer = server.post("explain", **body(ROWS))
     expected = np.asarray(MODEL.surprise(ROWS), dtype=np.float64)
@@ -180,6 +208,13 @@ def test_values_that_training_never_saw_are_counted(server) -> None:
     assert answer.json()["unseen"] == {"job": 1}
 
 
+def test_a_number_between_two_steps_is_taken_for_the_nearest(server) -> None:
+    """Which is not to be confused with one that is very unlikely."""
+    answer = server.post("conditionals", json={"given": {"wage": 19.04}}).json()
+    assert (answer["rounded"], answer.get("unseen")) == ({"wage": 1}, None)
+    assert answer["log_prob"] == server.post("conditionals", json={"given": {"wage": 19.0}}).json()["log_prob"]
+
+
 @pytest.mark.parametrize(
     ("what", "asked", "status", "kind"),
     [
@@ -203,6 +238,7 @@ def test_values_that_training_never_saw_are_counted(server) -> None:
         ("impute", {"json": {"rows": [{}]}, "params": {"strategy": "magic"}}, 422, "request"),
         ("predict", {"json": {"rows": [{}]}}, 422, "question"),
         ("sample", {"json": {"temperature": 0}}, 422, "request"),
+        ("sample", {"json": {"temperature": 0.0009}}, 422, "request"),
         ("nothing", {"json": {}}, 404, "not-found"),
     ],
 )
@@ -220,6 +256,12 @@ def test_what_cannot_be_answered_is_a_problem_document(server, what, asked, stat
 def test_a_problem_names_the_row_and_the_column(server) -> None:
     problem = server.post("score", json={"rows": [{"wage": 1.5}, {"wage": 2.25}, {"age": 3, "wage": "x"}]}).json()
     assert (problem["row"], problem["column"]) == (2, "wage")
+
+
+def test_infinity_is_named_by_row_and_column(server) -> None:
+    body = b'{"rows": [{"wage": 1.5}, {"wage": Infinity}]}'
+    problem = server.post("score", content=body, headers={"content-type": JSON}).json()
+    assert (problem["row"], problem["column"]) == (1, "wage")
 
 
 def test_a_problem_names_the_place_in_a_question(server) -> None:
@@ -254,3 +296,15 @@ def test_a_model_of_fixed_orderings_says_what_it_cannot_answer() -> None:
         answer = server.post("conditionals", json={})
         assert (answer.status_code, answer.json()["type"]) == (422, "urn:made:question")
         assert "unlimited masks" in answer.json()["detail"]
+
+
+def test_head_is_the_head_of_get(server) -> None:
+    for path, status in (("/", 200), ("/healthz", 200), ("/api/models/people/info", 200), ("/nothing", 404)):
+        answer = server.client.head(path)
+        assert (answer.status_code, answer.content) == (status, b"")
+        assert answer.headers["content-length"] == server.client.get(path).headers["content-length"]
+    assert server.client.head("/api/models/people/score").status_code == 405
+
+
+def test_a_path_with_one_more_slash_is_not_there(server) -> None:
+    assert server.client.get("/healthz/").json()["type"] == "urn:made:not-found"

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from made._version import __version__
+from made.errors import UnseenWarning
 from made.serve.answers import Answer, as_json
 from made.serve.bodies import ARROW, CSV, JSON, PARQUET, parse_json, read_table
 from made.serve.bounds import Bounds
@@ -29,6 +30,7 @@ from made.serve.problems import Problem, problem_of
 from made.serve.schemas import (
     NUMBER,
     VALUE,
+    Absent,
     ConditionalsBody,
     Level,
     ProbabilityBody,
@@ -76,6 +78,7 @@ class _Server:
             description="Queries about the distribution of a table. Every probability is one under the fitted model.",
             docs_url=None,
             redoc_url=None,
+            redirect_slashes=False,
             lifespan=self._lifespan,
         )
         self.app.add_exception_handler(RequestValidationError, _malformed)
@@ -123,7 +126,7 @@ class _Server:
 
         def find() -> bytes | Answer:
             found, unseen = with_unseen(partial(work, served, content))
-            facts = {"unseen": unseen.counts} if unseen else {}
+            facts = _counted(unseen)
             if isinstance(found, Answer):
                 return Answer(found.table, {**found.facts, **facts})
             return as_json(found | facts)
@@ -134,14 +137,20 @@ class _Server:
         self.metrics.rows(request.scope["route"].path, len(found.table))
         return StreamingResponse(found.stream(wanted), media_type=wanted)
 
-    async def about_rows(self, request: Request, model: str, work: Callable[[Served, Any], Answer]) -> Response:
+    async def about_rows(
+        self, request: Request, model: str, work: Callable[[Served, Any], Answer], absent: str
+    ) -> Response:
         """The answer to a question about rows in the body."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type not in (JSON, CSV, PARQUET, ARROW):
             raise Problem("media-type", f"the body is {media_type[:100] or 'of no type'}.")
 
         def read(served: Served, content: bytes) -> Answer:
-            return work(served, read_table(media_type, content, served.names, self.bounds))
+            rows, differs = read_table(media_type, content, served.names, self.bounds), dict[str, Any]()
+            if absent == "missing":
+                rows, differs = served.complete(rows)
+            found = work(served, rows)
+            return Answer(found.table, {**found.facts, **differs})
 
         return await self.answer(request, model, read)
 
@@ -256,8 +265,9 @@ class _Server:
             request: Request,
             model: str,
             given: Annotated[list[str], Query(description="Columns that are conditioned on.")] = [],  # noqa: B006
+            absent: Absent = "error",
         ) -> Response:
-            return await self.about_rows(request, model, lambda served, rows: served.score(rows, given))
+            return await self.about_rows(request, model, lambda served, rows: served.score(rows, given), absent)
 
         @app.post(
             f"{API}/impute",
@@ -271,11 +281,12 @@ class _Server:
             strategy: Literal["sample", "mode", "mean"] = "sample",
             uncertainty: Annotated[bool, Query(description="In JSON, describe each filled entry.")] = False,
             random_state: Seed = None,
+            absent: Absent = "error",
         ) -> Response:
             def work(served: Served, rows: Any) -> Answer:
                 return served.impute(rows, strategy, uncertainty, random_state)
 
-            return await self.about_rows(request, model, work)
+            return await self.about_rows(request, model, work, absent)
 
         facts: dict[str, Any] = {"target": {"type": "string"}, "levels": {"type": "array", "items": {"type": "number"}}}
 
@@ -290,8 +301,12 @@ class _Server:
             model: str,
             target: Annotated[str | None, Query(description="The column. Default: that of the model.")] = None,
             quantiles: Annotated[list[Level], Query(max_length=100)] = [0.05, 0.5, 0.95],  # noqa: B006
+            absent: Absent = "error",
         ) -> Response:
-            return await self.about_rows(request, model, lambda served, rows: served.predict(rows, target, quantiles))
+            def work(served: Served, rows: Any) -> Answer:
+                return served.predict(rows, target, quantiles)
+
+            return await self.about_rows(request, model, work, absent)
 
         numbers = {"type": "array", "items": NUMBER}
         usual = {"type": "object", "additionalProperties": NUMBER}
@@ -302,8 +317,12 @@ class _Server:
             openapi_extra=rows_body(),
             responses=rows_answer(log_prob=numbers, usual=usual),
         )
-        async def explain(request: Request, model: str, random_state: Seed = None) -> Response:
-            return await self.about_rows(request, model, lambda served, rows: served.explain(rows, random_state))
+        async def explain(
+            request: Request, model: str, random_state: Seed = None, absent: Absent = "error"
+        ) -> Response:
+            return await self.about_rows(
+                request, model, lambda served, rows: served.explain(rows, random_state), absent
+            )
 
         @app.post(
             f"{API}/denoise",
@@ -317,11 +336,22 @@ class _Server:
             error: Annotated[float, Query(ge=0, lt=1, description="Probability that an entry is wrong.")] = 0.05,
             strategy: Literal["mode", "mean"] = "mode",
             random_state: Seed = None,
+            absent: Absent = "error",
         ) -> Response:
             def work(served: Served, rows: Any) -> Answer:
                 return served.denoise(rows, error, strategy, random_state)
 
-            return await self.about_rows(request, model, work)
+            return await self.about_rows(request, model, work, absent)
+
+
+def _counted(unseen: UnseenWarning | None) -> dict[str, dict[str, int]]:
+    """How many values of each column training never saw, and how many are taken for the nearest step."""
+    if unseen is None:
+        return {}
+    rounded = {name: count for name, count in unseen.rounded.items() if count}
+    never = {name: count - rounded.get(name, 0) for name, count in unseen.counts.items()}
+    counted = {"unseen": {name: count for name, count in never.items() if count}, "rounded": rounded}
+    return {kind: counts for kind, counts in counted.items() if counts}
 
 
 def _file(request: Request, files: dict[str, bytes], name: str) -> Response:

@@ -67,6 +67,21 @@ class Served:
             )
         return rows.select(names)
 
+    def complete(self, rows: pa.Table) -> tuple[pa.Table, dict[str, list[str]]]:
+        """Rows with all columns of the model, those that are absent full of missing values; and what differs."""
+        names = self.names if self.model.schema.named else rows.column_names
+        absent = [name for name in names if name not in rows.column_names]
+        ignored = [name for name in rows.column_names if name not in {*names, *self.model.schema.dropped}]
+        if absent == names:
+            raise DataError(
+                f"the body has none of the model's columns, which are {', '.join(names[:20])}; it has "
+                f"{', '.join(rows.column_names[:20])}."
+            )
+        for name in absent:
+            rows = rows.append_column(name, pa.nulls(len(rows)))
+        differs = {"absent": absent, "ignored": ignored}
+        return rows, {key: each for key, each in differs.items() if each}
+
     def conditionals(self, given: Mapping[str, Scalar], quantiles: Sequence[float]) -> dict[str, Any]:
         """The distribution of every column that is not given."""
         found: Conditionals = self.model.conditionals(given, quantiles=quantiles)
@@ -110,9 +125,10 @@ class Served:
         """One column, given what is observed of the others."""
         d = self.model.target(target)
         about = self.model.schema.fields[d]
+        quantiles = list(dict.fromkeys(quantiles))  # each is a column
         found = self.model.forecast(self.known(rows, d), d, quantiles)
-        names = [f"q{level:g}" for level in quantiles]
-        return Answer(predicted(about, found, names), {"target": about.name, "levels": list(quantiles)})
+        names = [f"q{np.format_float_positional(level, trim='-')}" for level in quantiles]
+        return Answer(predicted(about, found, names), {"target": about.name, "levels": quantiles})
 
     def explain(self, rows: pa.Table, seed: int | None) -> Answer:
         """The surprise of each entry; log p of each row, and the usual surprise of a column, in JSON only."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from made.errors import DataError, MadeError, QuestionError, is_out_of_memory
+from made.errors import DataError, MadeError, ParameterError, QuestionError, is_out_of_memory
 
 __all__ = ["Problem", "problem_of"]
 
@@ -31,13 +31,15 @@ KINDS = {
     "not-found": (404, "There is no such page", "See /openapi.json, and /api/models for the names of the models."),
     "method": (405, "The method is not allowed here", "See /openapi.json."),
     "busy": (429, "Too many requests are waiting", "Try again after the seconds in Retry-After."),
+    "full": (503, "Too many connections are open", "Close some, or try again after the seconds in Retry-After."),
     "late": (503, "The answer took too long", "Ask for less at a time, or try again."),
     "stopping": (503, "The server is stopping", "Try again after the seconds in Retry-After."),
     "memory": (503, "There is not enough memory", "Ask for less at a time."),
     "gone": (499, "The client has left", "Stay."),
     "internal": (500, "Internal error", "Please report it."),
 }
-RETRY_AFTER = {"busy": 1, "late": 5, "stopping": 10, "memory": 5}
+CAUSES = {DataError: "data", ParameterError: "request"}
+RETRY_AFTER = {"busy": 1, "full": 1, "late": 5, "stopping": 10, "memory": 5}
 
 
 class Problem(Exception):  # noqa: N818
@@ -79,7 +81,7 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, MadeError):
-        kind = "data" if isinstance(error, DataError) else "question"
+        kind = next((name for cause, name in CAUSES.items() if isinstance(error, cause)), "question")
         place = error.place if isinstance(error, QuestionError) else None
         where = None if place is None else list(place)
         return Problem(kind, str(error), row=error.row, column=error.column, argument=error.argument, place=where)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,13 +10,17 @@ from made.serve.bodies import ARROW, CSV, JSON, PARQUET, RowsBody, Scalar
 from made.serve.problems import PROBLEM
 
 __all__ = ["ConditionalsBody", "ProbabilityBody", "SampleBody", "json_body", "problems", "rows_answer", "rows_body"]
-__all__ += ["Given", "Level", "Seed"]
+__all__ += ["Absent", "Given", "Level", "Seed"]
 
 Seed = Annotated[int | None, Field(ge=0, lt=2**32, description="Random seed. Default: that of the model.")]
 Level = Annotated[float, Field(ge=0, le=1)]
 Given = Annotated[dict[str, Scalar], Field(description="Values by column; null for one that is not known.")]
+Absent = Annotated[
+    Literal["error", "missing"], Field(description="Columns of the model that the body does not have: refuse, or fill.")
+]
 STRICT = ConfigDict(extra="forbid", strict=True)
 
+TEXT = {"type": "string"}
 NUMBER = {"anyOf": [{"type": "number"}, {"type": "null"}, {"enum": ["Infinity", "-Infinity"]}]}
 VALUE = {"anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "null")]}
 STATUSES = {
@@ -29,7 +33,7 @@ STATUSES = {
     421: "The server does not answer to this host.",
     422: "The request cannot be answered.",
     429: "Too many requests are waiting.",
-    503: "The answer took too long, or the server is stopping.",
+    503: "The answer took too long, too many connections are open, or the server is stopping.",
 }
 
 
@@ -53,7 +57,7 @@ class SampleBody(BaseModel):
 
     count: Annotated[int, Field(ge=1, description="Number of rows.")] = 1
     given: Given = {}
-    temperature: Annotated[float, Field(gt=0, le=100, description="Below 1 for more likely values.")] = 1.0
+    temperature: Annotated[float, Field(ge=0.001, le=1000, description="Below 1 for more likely values.")] = 1.0
     random_state: Seed = None
 
 
@@ -82,8 +86,9 @@ def rows_body() -> dict[str, Any]:
 def rows_answer(**facts: Any) -> dict[int | str, dict[str, Any]]:
     """The documentation of an answer of rows; ``facts`` are schemas of more members of the JSON document."""
     rows = {"type": "array", "items": {"type": "object", "additionalProperties": VALUE}}
-    unseen = {"type": "object", "additionalProperties": {"type": "integer"}}
-    document = {"type": "object", "properties": {"rows": rows, "unseen": unseen, **facts}, "required": ["rows"]}
+    counts, names = ({"type": "object", "additionalProperties": {"type": "integer"}}, {"type": "array", "items": TEXT})
+    more = {"unseen": counts, "rounded": counts, "absent": names, "ignored": names, **facts}
+    document = {"type": "object", "properties": {"rows": rows, **more}, "required": ["rows"]}
     content = {
         JSON: {"schema": document},
         CSV: {"schema": {"type": "string"}},
@@ -94,9 +99,8 @@ def rows_answer(**facts: Any) -> dict[int | str, dict[str, Any]]:
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The documentation of problems, of some statuses or all."""
-    members = {"type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}}
-    members |= {"detail": {"type": "string"}, "remedy": {"type": "string"}}
-    members |= {"row": {"type": "integer"}, "column": {"type": "string"}}
+    members = {"type": TEXT, "title": TEXT, "status": {"type": "integer"}, "detail": TEXT, "remedy": TEXT}
+    members |= {"row": {"type": "integer"}, "column": TEXT}
     schema = {"type": "object", "properties": members, "required": ["type", "title", "status", "detail", "remedy"]}
     return {
         status: {"description": text, "content": {PROBLEM: {"schema": schema}}}

@@ -125,7 +125,7 @@ class Table:
         if dropped:
             frame = frame.select([labels[d] for d in places])
         series = list(zip(places, frame.iter_columns(), strict=True))
-        pairs = [plain_series(each, _label(d, each.name)) for d, each in series]
+        pairs = [_plain(each, d) for d, each in series]
         declared = [_declared(each) for _, each in series]
         names = [labels[d] for d in places] if all(named) else None
         return cls("frame", frame, names, *_apart(pairs), declared, dropped)
@@ -220,6 +220,15 @@ class Table:
 
 def _apart(pairs: Sequence[tuple[Values, Dtype]]) -> tuple[list[Values], list[Dtype]]:
     return [column for column, _ in pairs], [dtype for _, dtype in pairs]
+
+
+def _plain(series: nw.Series[Any], place: int) -> tuple[Values, Dtype]:
+    """A column of a frame as a plain column; an error knows its name."""
+    try:
+        return plain_series(series, _label(place, series.name))
+    except DataError as error:
+        error.column = series.name if isinstance(series.name, str) else None
+        raise
 
 
 def _label(column: int, name: Any) -> str:
