@@ -65,6 +65,8 @@ def contains(region, value) -> bool:
         ("age < 1 and (age < 2 and age < 3)", "age < 1 and age < 2 and age < 3"),
         ("income = '50'", "income = 50"),
         ("age\n<\t30", "age < 30"),
+        ("P(age < 30)", "age < 30"),
+        ("P ((age < 30) or age > 40 | smokes = 1)", "age < 30 or age > 40 | smokes = true"),
     ],
 )
 def test_parsed_questions_round_trip_through_their_text(text, read) -> None:
@@ -306,6 +308,9 @@ def test_too_many_boxes_are_refused() -> None:
         ("20 age", "expected a comparison such as < after the value '20', found 'age'", "age"),
         ("age < 1e999", "this number is too large", "1e999"),
         ("age", "after age, found the end", ""),
+        ("P(age < 30", "expected 'and', 'or', '|' or ')', found the end", ""),
+        ("P(age < 30) and age > 3", "expected the end, found 'and'", "and"),
+        ("P < 30", "there is no column 'P'", "P"),
     ],
 )
 def test_a_parse_error_marks_the_place(text, said, marked) -> None:

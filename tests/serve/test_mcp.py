@@ -217,6 +217,7 @@ def test_a_value_that_training_never_saw_is_scored_with_a_warning(server) -> Non
         ("ask", {"questions": ["tenur > 3"]}, "there is no column 'tenur': did you mean tenure?"),
         ("ask", {"questions": ["contract = 'Two year'"]}, "contract has no value 'Two year': did you mean 'two year'?"),
         ("ask", {"questions": ["tenure >"]}, "tenure >"),
+        ("ask", {"questions": ["P(tenure > 3)", "tenure >"]}, "Error: questions[1]: "),
         ("ask", {"questions": ["x" * 3000]}, "is too long."),
         ("ask", {"questions": ["tenure > 3"] * 21}, "is too long."),
         ("ask", {"questions": ["tenure > 3"], "seed": -1}, "seed: -1 is less than the minimum of 0."),

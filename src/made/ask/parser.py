@@ -166,12 +166,18 @@ class _Parser:
         return here
 
     def query(self) -> Query:
+        # As in mathematics, P(A | B); no column is followed by a parenthesis.
+        written = [(each.kind, each.text) for each in self.tokens[:2]] == [("word", "P"), ("mark", "(")]
+        self.place += 2 * written
         asked = self.condition()
         given = self.condition() if self.took("|") else None
+        if self.now.text == "|" and self.now.kind == "mark":
+            self.fail_at(self.now, "there is a second '|': join given conditions by 'and'")
+        if written and not self.took(")"):
+            self.fail_at(self.now, f"expected 'and', 'or', '|' or ')', found {self.now.shown}")
         if self.now.kind != "end":
-            if self.now.text == "|" and self.now.kind == "mark":
-                self.fail_at(self.now, "there is a second '|': join given conditions by 'and'")
-            self.fail_at(self.now, f"expected 'and', 'or', '|' or the end, found {self.now.shown}")
+            expected = "the end" if written else "'and', 'or', '|' or the end"
+            self.fail_at(self.now, f"expected {expected}, found {self.now.shown}")
         return Query(asked, given)
 
     def condition(self) -> Condition:

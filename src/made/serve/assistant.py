@@ -107,8 +107,11 @@ class Assistant:
     def ask(self, questions: Sequence[str], seed: int | None = None) -> dict[str, Any]:
         """The probability of each question."""
         answers = []
-        for question in questions:
-            found = self.model.probability(question, random_state=seed)
+        for number, question in enumerate(questions):
+            try:
+                found = self.model.probability(question, random_state=seed)
+            except QuestionError as error:
+                raise QuestionError(f"questions[{number}]: {error}") from None
             low, high = found.interval
             answers.append(
                 {"question": found.question, "probability": found.probability, "low": low, "high": high}
