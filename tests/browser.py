@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ import pytest
 from made import MADE
 from made.model.model import Model
 
-__all__ = ["CHROMIUM", "animals", "browse", "fitted", "in_a_browser", "parsed"]
+__all__ = ["CHROMIUM", "animals", "browse", "fitted", "in_a_browser", "package", "parsed"]
 
 FAST = {"hidden_sizes": (8,), "evaluation_masks": 2, "validation_masks": 1, "max_epochs": 2, "random_state": 0}
 VOID = {"meta", "br", "img", "hr", "input", "link"}
@@ -104,6 +106,14 @@ def find_chromium() -> str | None:
 CHROMIUM = find_chromium()
 
 in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+
+
+def package(name: str) -> ModuleType:
+    """A package that drives or checks a page. Without it a test is skipped, and with CI=true it fails."""
+    if os.environ.get("CI") == "true":
+        return importlib.import_module(name)
+    return pytest.importorskip(name, reason=f"{name} is not installed: pip install 'made[dev]'")
+
 
 # The page is put into frames of several widths, and looked at from outside: it needs no script itself, and a window
 # cannot be as narrow as a telephone.

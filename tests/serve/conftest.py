@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from server import live  # noqa: E402
 
+from pages import chromium, page, pages  # noqa: E402, F401
+
 
 @pytest.fixture(scope="package")
 def server():

@@ -1,46 +1,16 @@
 // Ask: a question in the language of `made ask`, with completion, the place of an error, and a history.
 
-import { Refused, ask, h, number, percent, problem, s, say, shown } from "./dom.js";
+import { Refused, ask, h, number, percent, problem, s, say } from "./dom.js";
+import { complete, writtenName, writtenValue } from "./complete.js";
 import { go } from "./page.js";
 
-const MOST_OPTIONS = 12;
 const MOST_HISTORY = 30;
-const WORDS = ["and", "or", "not", "in {", "between", "is missing"];
-
-const quoted = (text, mark) => `${mark}${text.replaceAll(mark, mark + mark)}${mark}`;
-const writtenName = (name) => (/^[A-Za-z_][\w.]*$/.test(name) && !/^(and|or|not|in|between|is|missing)$/i.test(name) ? name : quoted(name, "`"));
-const writtenValue = (value, column) => (value === null ? "missing" : typeof value === "string" ? quoted(value, "'") : typeof value === "boolean" ? String(value) : shown(value, column).replaceAll(",", ""));
-
-// What could stand at the caret: values after a comparison with a column, otherwise columns.
-export function complete(text, caret, columns) {
-  const before = text.slice(0, caret);
-  const value = /(`(?:[^`]|``)*`|"(?:[^"]|"")*"|[\w.]+)\s*(?:=|!=|<=|>=|<|>|\bin\s*\{(?:[^{}]*,)?)\s*('?)([^'=<>|(){},]*)$/i.exec(before);
-  if (value) {
-    const name = value[1].replace(/^[`"]|[`"]$/g, "").replaceAll("``", "`");
-    const column = columns.find((each) => each.name === name);
-    if (column && column.values.length) {
-      const typed = value[3].trim().toLowerCase();
-      const from = caret - value[3].length - value[2].length;
-      return column.values.filter((each) => each !== null && String(each).toLowerCase().startsWith(typed) && writtenValue(each, column).toLowerCase() !== (value[2] + value[3]).trim().toLowerCase())
-        .slice(0, MOST_OPTIONS).map((each) => ({ text: writtenValue(each, column), about: column.name, from }));
-    }
-    if (column) return [];
-  }
-  const word = /`?([\w.]*)$/.exec(before);
-  const typed = word[1].toLowerCase();
-  const from = caret - word[0].length;
-  const names = columns.filter((each) => each.name.toLowerCase().includes(typed) && each.name !== word[1])
-    .sort((a, b) => b.name.toLowerCase().startsWith(typed) - a.name.toLowerCase().startsWith(typed))
-    .map((each) => ({ text: writtenName(each.name), about: each.kind, from }));
-  const words = typed ? WORDS.filter((each) => each.startsWith(typed) && each !== typed).map((each) => ({ text: each, about: "", from })) : [];
-  return [...words, ...names].slice(0, MOST_OPTIONS);
-}
 
 function examples(model, base) {
-  const median = (column) => shown(base.get(column.name).quantiles[1], column).replaceAll(",", "");
+  const median = (column) => Number(base.get(column.name).quantiles[1].toPrecision(6));
   const lists = model.columns.map((each) => ({ ...each, values: each.values.filter((value) => value !== null) })).filter((each) => each.values.length > 1 && each.values.length < 10);
   const numbers = model.columns.filter((each) => !each.values.length && each.dtype !== "date" && each.dtype !== "datetime" && base.has(each.name));
-  const is = (column, place = 0) => `${writtenName(column.name)} = ${writtenValue(column.values[place], column)}`;
+  const is = (column, place = 0) => `${writtenName(column.name)} = ${writtenValue(column.values[place])}`;
   const found = [];
   if (lists.length) found.push(is(lists[0], lists[0].values.length - 1));
   if (lists.length > 1) found.push(`${is(lists[0], lists[0].values.length - 1)} | ${is(lists[lists.length - 1])}`);
@@ -60,7 +30,8 @@ function gauge(found) {
 
 export async function start(main, model, options) {
   const key = `made-history-${model.name}`;
-  const saved = () => { try { return JSON.parse(localStorage.getItem(key)) || []; } catch { return []; } };
+  let entries = []; // kept by the browser, if it may
+  try { entries = JSON.parse(localStorage.getItem(key)) || []; } catch { /* none are kept */ }
   const base = new Map((await ask(`${model.path}/conditionals`, { body: {} }).catch(() => ({ columns: [] }))).columns.map((each) => [each.name, each]));
   const input = h("textarea", { id: "question", rows: 2, spellcheck: "false", autocapitalize: "off", autocomplete: "off", role: "combobox", "aria-expanded": "false",
     "aria-autocomplete": "list", "aria-controls": "options", "aria-describedby": "help" });
@@ -112,11 +83,13 @@ export async function start(main, model, options) {
   });
 
   function marked(question, place) {
-    return h("p", { class: "asked" }, question.slice(0, place[0]), h("mark", {}, question.slice(place[0], place[1]) || " "), question.slice(place[1]));
+    const letters = [...question], part = (from, to) => letters.slice(from, to).join(""); // not units of UTF-16
+    return h("p", { class: "asked" }, part(0, place[0]), h("mark", {}, part(...place) || " "), part(place[1]));
   }
 
+  let asked = "";
   async function submit({ keep = true } = {}) {
-    const question = input.value.trim();
+    const question = asked = input.value.trim();
     if (!question) return;
     if (keep) go(model.name, "ask", new URLSearchParams({ q: question }));
     button.disabled = true;
@@ -127,8 +100,8 @@ export async function start(main, model, options) {
         gauge(found), h("p", { class: "asked" }, `P(${found.question}) = ${found.probability}`),
         h("p", { class: "quiet" }, found.kind === "exact" ? `Computed ${found.states > 1 ? `by summing ${found.states.toLocaleString("en-US")} states` : "directly"}.` : `An estimate by ${found.samples.toLocaleString("en-US")} paths; 95 % interval ${number(found.interval[0])} to ${number(found.interval[1])}.`));
       say(`${percent(found.probability)}, ${found.kind}`);
-      const entries = [{ question, probability: found.probability, kind: found.kind }, ...saved().filter((each) => each.question !== question)].slice(0, MOST_HISTORY);
-      localStorage.setItem(key, JSON.stringify(entries));
+      entries = [{ question, probability: found.probability, kind: found.kind }, ...entries.filter((each) => each.question !== question)].slice(0, MOST_HISTORY);
+      try { localStorage.setItem(key, JSON.stringify(entries)); } catch { /* they last as long as the page */ }
       remember();
     } catch (error) {
       const place = error instanceof Refused && error.problem.place;
@@ -137,13 +110,17 @@ export async function start(main, model, options) {
   }
 
   function remember() {
-    const entries = saved();
     past.replaceChildren(...(entries.length ? entries.map((each) => h("li", {}, h("button", { type: "button", onclick: () => { input.value = each.question; submit(); } }, each.question),
       h("span", { class: "number" }, percent(each.probability), each.kind === "estimate" ? " (estimate)" : ""))) : [h("li", { class: "quiet" }, "Nothing yet.")]));
   }
 
   remember();
-  const update = (options) => { if ((options.get("q") || "") !== input.value.trim()) { input.value = options.get("q") || ""; answer.replaceChildren(); return submit({ keep: false }); } return null; };
+  function update(options) {
+    if ((options.get("q") || "") === asked) return null;
+    input.value = options.get("q") || "";
+    answer.replaceChildren();
+    return submit({ keep: false });
+  }
   await update(options);
   return { update };
 }

@@ -67,8 +67,16 @@ export function distance(now, before) {
   return total / 2;
 }
 
-export function curve(history) {
-  const W = 640, H = 260, left = 66, bottom = 30;
+// A distribution as small as a word.
+export function spark(column) {
+  const high = column.values.length ? column.probabilities : null, tall = Math.max(...(high || []), 1e-12), step = WIDTH / (high || [0]).length;
+  const picture = high ? high.map((share, index) => s("rect", { class: "before", x: (index + 0.1) * step, y: HEIGHT * (1 - share / tall), width: 0.8 * step, height: HEIGHT * share / tall }))
+    : s("path", { class: "area", d: outline(column, scaleOf(column), Math.max(...heights(column, scaleOf(column)), 1e-12)) });
+  return s("svg", { class: "spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, picture);
+}
+
+export function curve(history, W = 640) {
+  const H = 260, left = 66, bottom = 30;
   const lines = [["valid_nll", "validation", "now"], ["train_nll", "training", "before"]];
   const points = lines.map(([name]) => history.map((each) => [each.number, each[name]]).filter(([, y]) => Number.isFinite(y)));
   const ys = points.flat().map(([, y]) => y).sort((a, b) => a - b);

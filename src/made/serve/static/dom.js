@@ -37,6 +37,12 @@ export function moment(seconds, column) {
   return column.dtype === "date" ? text.slice(0, 10) : text.slice(0, 16);
 }
 
+// The seconds of a date; NaN for a text that is none.
+export function seconds(text, column) {
+  const found = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?$/.test(text) ? Date.parse(text.length === 10 ? text : `${text}Z`) / 1000 : NaN;
+  return Number.isFinite(found) && moment(found, { dtype: "date" }) === text.slice(0, 10) ? found : NaN;
+}
+
 // A number of a column, or a value of its list, as people read it.
 export function shown(value, column) {
   if (value === null) return "missing";
@@ -82,6 +88,14 @@ export function problem(error) {
   const about = error.problem || { title: "Something went wrong", detail: String(error.message || error) };
   return h("div", { class: "problem", role: "alert" }, h("b", {}, about.title, ". "),
     h("span", { class: "asked" }, about.detail), about.remedy ? h("span", {}, ` ${about.remedy}`) : null);
+}
+
+// What training has not seen of some values; nothing if it has seen them all.
+export function unseen(found) {
+  const names = (counts) => Object.keys(counts).join(", ");
+  const texts = [found.unseen ? `Training never saw some values of ${names(found.unseen)}: they are very unlikely.` : null,
+    found.rounded ? `Values of ${names(found.rounded)} lie between two steps of the training rows: each is taken for the nearest one.` : null];
+  return texts.filter(Boolean).map((text) => h("p", { class: "note" }, text));
 }
 
 export const say = (text) => { document.getElementById("status").textContent = text; };

@@ -7,14 +7,19 @@ const modules = { "what-if": "./whatif.js", ask: "./ask.js", rows: "./rows.js", 
 const main = document.getElementById("main");
 const known = new Map(); // what has been read of each model
 let models = [];
+const views = new Map(); // the views that have been shown, by model and view: { node, update }
+const links = new Map(); // the last address of each of them
 let turn = Promise.resolve(); // the view that is being shown, if any
-let running = null; // the view that is shown: { view, model, update }
+
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return ""; } // cut in the middle of a character
+}
 
 // The address is #model/view?options
 export function address() {
   const [path, query] = location.hash.slice(1).split("?");
-  const [model, view] = path.split("/").map(decodeURIComponent);
-  return { model: models.includes(model) ? model : models[0], view: modules[view] ? view : "what-if", options: new URLSearchParams(query || "") };
+  const [model, view] = path.split("/").map(decoded);
+  return { model: models.includes(model) ? model : models[0], view: Object.hasOwn(modules, view) ? view : "what-if", options: new URLSearchParams(query || "") };
 }
 
 export function link(model, view, options) {
@@ -24,8 +29,17 @@ export function link(model, view, options) {
 
 export function go(model, view, options, { replace = false } = {}) {
   const where = link(model, view, options);
-  if (where === location.hash) return;
-  history[replace ? "replaceState" : "pushState"](null, "", where);
+  if (where !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", where);
+  remember(model, view, where);
+}
+
+// A view is returned to as it was left.
+function remember(model, view, where) {
+  links.set(`${model}/${view}`, where);
+  for (const anchor of document.querySelectorAll("#views a")) {
+    anchor.href = links.get(`${model}/${anchor.dataset.view}`) || link(model, anchor.dataset.view);
+    if (anchor.dataset.view === view) anchor.setAttribute("aria-current", "page"); else anchor.removeAttribute("aria-current");
+  }
 }
 
 async function about(model) {
@@ -39,22 +53,24 @@ async function about(model) {
 
 async function show() {
   const { model, view, options } = address();
-  document.getElementById("views").replaceChildren(...VIEWS.map(([key, name]) =>
-    h("li", {}, h("a", { href: link(model, key), "aria-current": key === view ? "page" : null }, name))));
+  remember(model, view, link(model, view, options));
   document.getElementById("models").value = model;
   document.title = `${VIEWS.find(([key]) => key === view)[1]} – ${model} – made`;
   try {
-    if (running && running.view === view && running.model === model) {
-      await running.update(options);
-      return;
+    const key = `${model}/${view}`;
+    if (views.has(key)) {
+      const { node, update } = views.get(key);
+      if (node.parentElement !== main) main.replaceChildren(node);
+      await update(options);
+    } else {
+      const [found, shown] = await Promise.all([about(model), import(modules[view])]);
+      const node = h("div");
+      main.replaceChildren(node);
+      delete main.dataset.ready;
+      views.set(key, { node, ...(await shown.start(node, found, options)) });
     }
-    const [found, shown] = await Promise.all([about(model), import(modules[view])]);
-    main.replaceChildren();
-    delete main.dataset.ready;
-    running = { view, model, ...(await shown.start(main, found, options)) };
     main.dataset.ready = view;
   } catch (error) {
-    running = null;
     main.replaceChildren(problem(error));
     if (error instanceof Refused && error.problem.status === 401) askToken();
   }
@@ -85,6 +101,7 @@ async function begin() {
     if (error instanceof Refused && error.problem.status === 401) askToken();
     return;
   }
+  document.getElementById("views").replaceChildren(...VIEWS.map(([key, name]) => h("li", {}, h("a", { "data-view": key }, name))));
   const select = document.getElementById("models");
   select.replaceChildren(...models.map((name) => h("option", {}, name)));
   select.onchange = () => { location.hash = link(select.value, address().view); };

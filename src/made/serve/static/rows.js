@@ -1,6 +1,6 @@
 // Rows: a file's rows, the oddest first, with the entries that make them odd, filled gaps, and predictions.
 
-import { ask, h, number, percent, problem, say, shown } from "./dom.js";
+import { about as rounded, ask, h, isDate, number, percent, problem, say, unseen } from "./dom.js";
 import { cell, download, isNumber } from "./table.js";
 
 const PAGE = 50;
@@ -22,7 +22,7 @@ export async function start(main, model) {
   main.append(h("h1", { class: "unseen" }, "Rows"), drop, result);
   let file = null, found = null;
 
-  const about = (path) => ask(`${model.path}/${path}`, { body: file.content, type: file.type });
+  const about = (path) => ask(`${model.path}/${path}absent=missing`, { body: file.content, type: file.type });
 
   async function read(chosen) {
     const suffix = chosen.name.split(".").pop().toLowerCase();
@@ -30,9 +30,10 @@ export async function start(main, model) {
     try {
       if (!TYPES[suffix]) throw new Error(`'${chosen.name}' is neither .csv nor .parquet.`);
       file = { name: chosen.name, content: chosen, type: TYPES[suffix] };
-      const [odd, filled] = await Promise.all([about("explain"), about("impute?strategy=mode&uncertainty=true")]);
+      const [odd, filled] = await Promise.all([about("explain?"), about("impute?strategy=mode&uncertainty=true&")]);
       found = { ...odd, surprise: odd.rows, rows: filled.rows, filled: new Map((filled.filled || []).map((each) => [`${each.row} ${each.column}`, each])), target: null, predicted: null };
-      found.order = found.log_prob.map((value, row) => row).sort((a, b) => found.log_prob[a] - found.log_prob[b]);
+      found.log_prob = found.log_prob.map(Number); // "-Infinity" is a text
+      found.order = found.log_prob.map((value, row) => row).sort((a, b) => (found.log_prob[a] < found.log_prob[b] ? -1 : found.log_prob[a] > found.log_prob[b] ? 1 : a - b));
       found.page = PAGE;
       say(`${found.rows.length} rows, the oddest first.`);
       show();
@@ -43,35 +44,55 @@ export async function start(main, model) {
     found.target = name || null;
     found.predicted = null;
     try {
-      if (name) found.predicted = (await about(`predict?target=${encodeURIComponent(name)}`)).rows;
+      if (name) found.predicted = (await about(`predict?target=${encodeURIComponent(name)}&`)).rows;
       show();
     } catch (error) { result.prepend(problem(error)); }
   }
 
+  // A number of a column, or a date, which is a text in rows and predictions.
+  const short = (value, column) => (typeof value === "string" ? value.slice(0, 16).replace("T", " ") : rounded(value, column));
+
   function prediction(row) {
-    const values = found.predicted[row];
-    if (values.mean !== undefined) return [shown(values.mean, model.byName.get(found.target)), `${values["q0.05"]} to ${values["q0.95"]} (5 % to 95 %)`];
+    const values = found.predicted[row], column = model.byName.get(found.target);
+    if (values.mean !== undefined) return [short(values.mean, column), `${short(values["q0.05"], column)} to ${short(values["q0.95"], column)} (5 % to 95 %)`];
     const value = values[found.target];
     return [value === null ? "missing" : String(value), percent(Math.max(...Object.entries(values).filter(([key]) => key.startsWith("p(")).map(([, share]) => share)))];
   }
 
+  // Beside a value that was missing, how sure it is; beside an odd one, by how much: colours alone are not for everybody.
   function entry(row, column) {
     const filled = found.filled.get(`${row} ${column.name}`), value = found.rows[row][column.name];
     if (filled) {
-      const how = filled.probability !== null ? `${percent(filled.probability)} likely` : `± ${number(filled.standard_deviation, 3)}, ${number(filled.low)} to ${number(filled.high)} (5 % to 95 %)`;
-      return cell(value, column, { class: "filled", title: `filled in: ${how}` });
+      const listed = filled.probability !== null;
+      const [low, high] = [filled.low, filled.high].map((each) => (isDate(column) ? short(each, column) : number(each, 3)));
+      return cell(value, column, { class: "filled", title: `filled in: ${listed ? `${percent(filled.probability)} likely` : `${low} to ${high} (5 % to 95 %)`}` },
+        listed ? percent(filled.probability) : `${low} – ${high}`);
     }
     const surprise = found.surprise[row][column.name];
     const above = surprise === null ? 0 : surprise - found.usual[column.name];
     const level = LEVELS.filter((least) => above >= least).length;
-    return cell(value, column, { class: level ? `odd${level}` : "", title: surprise === null ? null : `surprise ${number(surprise, 3)} nats, usually ${number(found.usual[column.name], 3)}` });
+    return cell(value, column, { class: level ? `odd${level}` : "", title: surprise === null ? null : `surprise ${number(surprise, 3)} nats, usually ${number(found.usual[column.name], 3)}` },
+      level ? `+${above.toFixed(1)}` : null);
   }
 
+  // The rows with what was filled in, log p, the surprise of each entry, how sure the filled ones are, and the predictions.
   function save() {
-    const names = model.columns.map((column) => column.name);
-    const header = ["row", "log_prob", ...names, ...names.map((name) => `surprise(${name})`), ...(found.predicted ? Object.keys(found.predicted[0]).map((name) => `predicted ${name}`) : [])];
+    const names = model.columns.map((column) => column.name), missing = names.filter((name) => found.rows.some((_, row) => found.filled.has(`${row} ${name}`)));
+    const sure = missing.flatMap((name) => (model.byName.get(name).values.length ? [[name, "probability"]] : [[name, "low"], [name, "high"]]));
+    const certainty = (row, name, what) => {
+      const value = found.filled.get(`${row} ${name}`)?.[what], column = model.byName.get(name);
+      return isDate(column) && what !== "probability" && Number.isFinite(value) ? new Date(1000 * value).toISOString().slice(0, column.dtype === "date" ? 10 : 23) : value;
+    };
+    const predicted = found.predicted ? Object.keys(found.predicted[0]) : [];
+    const header = ["row", "log_prob", ...names, ...names.map((name) => `surprise(${name})`), ...sure.map(([name, what]) => `${what}(${name})`), ...predicted.map((name) => `predicted ${name}`)];
     download(`${file.name.replace(/\.[^.]*$/, "")}-made.csv`, header, found.order.map((row) => [row, found.log_prob[row], ...names.map((name) => found.rows[row][name]),
-      ...names.map((name) => found.surprise[row][name]), ...(found.predicted ? Object.values(found.predicted[row]) : [])]));
+      ...names.map((name) => found.surprise[row][name]), ...sure.map(([name, what]) => certainty(row, name, what)), ...predicted.map((name) => found.predicted[row][name])]));
+  }
+
+  // A column of another name may be one with a typing error.
+  function differs() {
+    return [found.absent ? `The file has no column ${found.absent.join(", ")}: all its values are missing.` : null,
+      found.ignored ? `The model does not know ${found.ignored.join(", ")}.` : null].filter(Boolean).map((text) => h("p", { class: "note" }, text));
   }
 
   function show() {
@@ -85,8 +106,8 @@ export async function start(main, model) {
       found.predicted ? prediction(row).map((text) => h("td", {}, text)) : [], model.columns.map((column) => entry(row, column))));
     result.replaceChildren(h("div", { class: "legend" }, h("strong", {}, counts), h("span", { class: "tools push" }, h("label", {}, "Predict ", select),
       h("button", { class: "btn", type: "button", onclick: save }, "Download"))),
-    h("div", { class: "legend small quiet" }, "Least likely first. Nats above what is usual in the column:", swatch("s1", "1"), swatch("s2", "2"), swatch("s3", "4"), swatch("s4", "7 and more"), h("span", {}, h("em", {}, "italic"), ": was missing, filled with its most likely value")),
-    found.unseen ? h("p", { class: "problem" }, `Training never saw some values of ${Object.keys(found.unseen).join(", ")}.`) : "",
+    h("div", { class: "legend small quiet" }, "Least likely first. Nats above what is usual in the column:", swatch("s1", "1"), swatch("s2", "2"), swatch("s3", "4"), swatch("s4", "7 and more"), h("span", {}, h("em", { class: "filled" }, "italic"), ": was missing, filled with its most likely value; beside it the probability, or where 90 % of the values lie")),
+    ...unseen(found), ...differs(),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows, the oddest first" }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows))),
     found.page < found.rows.length ? h("p", {}, h("button", { class: "btn", type: "button", onclick: () => { found.page += PAGE; show(); } }, `Show ${PAGE} more`)) : "");
   }

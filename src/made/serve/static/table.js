@@ -4,10 +4,11 @@ import { h, shown } from "./dom.js";
 
 export const isNumber = (column) => !column.values.length || column.values.every((each) => each === null || typeof each === "number");
 
-export function cell(value, column, attributes = {}) {
+// A value, and beside it something about it.
+export function cell(value, column, attributes = {}, more = null) {
   const text = value === null || value === undefined ? "" : typeof value === "string" ? value : shown(value, column);
   const right = isNumber(column) && typeof value === "number" ? "right" : "";
-  return h("td", { ...attributes, class: `${right} ${attributes.class || ""}`.trim() || null }, text);
+  return h("td", { ...attributes, class: `${right} ${attributes.class || ""}`.trim() || null }, text, more ? h("span", { class: "more" }, ` (${more})`) : null);
 }
 
 export function rowsTable(model, rows) {

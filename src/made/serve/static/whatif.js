@@ -1,6 +1,6 @@
 // What if: every column is a control; set some, and see how the distributions of all others move.
 
-import { about as rounded, ask, h, isDate, moment, number, percent, problem, say, shown } from "./dom.js";
+import { about as rounded, ask, h, isDate, moment, number, percent, problem, say, seconds, shown, unseen } from "./dom.js";
 import { distance, firstValue, histogram, lastValue, scaleOf, shareBar } from "./charts.js";
 import { go } from "./page.js";
 import { rowsTable } from "./table.js";
@@ -22,7 +22,7 @@ function parse(options, model) {
       const value = column.values.find((each) => keyOf(each) === text);
       if (value !== undefined) given.set(name, value);
     } else if (text === "" && column.missing) given.set(name, null);
-    else if (isDate(column)) given.set(name, text);
+    else if (isDate(column)) { if (Number.isFinite(seconds(text))) given.set(name, text); }
     else if (text !== "" && Number.isFinite(Number(text))) given.set(name, Number(text));
   }
   return given;
@@ -47,7 +47,7 @@ export async function start(main, model, options) {
   const trouble = h("div");
   const cards = h("div", { class: "cards" });
   const button = (text, onclick) => h("button", { class: "btn", type: "button", onclick }, text);
-  const undo = button("Undo", () => { const before = state.undo.pop(); if (before) change(before, { keep: true }); });
+  const undo = button("Undo", () => change(state.undo.pop(), { keep: true }));
   const clear = button("Clear all", () => change(new Map()));
   const draw = button("Draw rows like this", drawRows);
   const complete = button("Most likely completion", completion);
@@ -65,37 +65,40 @@ export async function start(main, model, options) {
 
   // The newest state wins: an answer to an older one is not waited for.
   let current = null;
-  async function load(begin) {
+  async function load(begin, { step = true } = {}) {
     if (current) current.abort();
     const own = current = new AbortController();
+    if (step) state.last = state.now || state.base;
     try {
       const given = new Map(state.given);
-      const found = given.size ? await conditionals(given, own.signal) : { log_prob: 0, columns: [...state.base.values()], unseen: null };
+      const found = given.size ? await conditionals(given, own.signal) : { log_prob: 0, columns: [...state.base.values()] };
       if (own.signal.aborted) return;
-      state.last = state.now || state.base;
       state.now = asMap(found);
       state.logProb = found.log_prob;
       state.shownGiven = given;
-      trouble.replaceChildren(found.unseen ? h("p", { class: "problem" }, `Training never saw this value of ${Object.keys(found.unseen).join(", ")}.`) : "");
+      trouble.replaceChildren(...unseen(found));
       render();
       requestAnimationFrame(() => setTimeout(() => performance.measure("made:redraw", { start: begin, end: performance.now() })));
     } catch (error) {
       if (error.name === "AbortError") return;
+      state.now = state.now || state.base;
+      state.logProb = undefined;
+      render();
       trouble.replaceChildren(problem(error));
     } finally {
       if (current === own) current = null;
     }
   }
 
+  // All that happens between two releases of a slider is one step.
   function change(given, { keep = false, dragging = false } = {}) {
-    const begin = performance.now();
-    if (!keep && !dragging) { state.undo.push(new Map(state.committed || [])); }
-    if (!dragging) state.committed = new Map(given);
+    const begin = performance.now(), step = !(dragging && state.dragging);
+    if (step && !keep) state.undo.push(new Map(state.given));
+    state.dragging = dragging;
     state.given = given;
-    go(model.name, "what-if", write(given), { replace: dragging });
-    return load(begin);
+    go(model.name, "what-if", write(given), { replace: !step });
+    return load(begin, { step });
   }
-  state.committed = new Map(state.given);
 
   function set(name, value, options) {
     const given = new Map(state.given);
@@ -172,30 +175,31 @@ export async function start(main, model, options) {
     const tidy = (value) => Number(snap(value).toPrecision(column.step > 0 ? 12 : 4));
     const atPlace = (place) => tidy(base.scale === "log" ? scale.value(place / steps) : low + (high - low) * place / steps);
     const placeOf = (value) => Math.round(steps * (base.scale === "log" ? scale.place(value) : (value - low) / (high - low || 1)));
-    const seconds = (text) => Date.parse(column.dtype === "date" ? text : `${text}Z`) / 1000;
     const given = () => (dates ? seconds(state.given.get(column.name)) : state.given.get(column.name));
     const value = (real) => (dates ? moment(real, column) : real);
     const plot = h("div");
     const slider = h("input", { class: "slide", type: "range", min: 0, max: steps, step: 1, "aria-label": `${column.name}, slider`,
       oninput: () => set(column.name, value(atPlace(Number(slider.value))), { dragging: true }),
-      onchange: () => { state.undo.push(state.committed); state.committed = new Map(state.given); undo.disabled = false; } });
+      onchange: () => { state.dragging = false; } });
     const type = dates ? (column.dtype === "date" ? "date" : "datetime-local") : "text";
     const typed = h("input", { type, inputmode: "decimal", "aria-label": `${column.name}, value`, placeholder: "unknown", onchange: () => {
       const text = typed.value.trim().replace("−", "-");
       if (text === "") { if (state.given.has(column.name)) set(column.name, undefined); return; }
-      if (!dates && !Number.isFinite(Number(text))) { typed.setAttribute("aria-invalid", "true"); return; }
-      typed.removeAttribute("aria-invalid");
-      set(column.name, dates ? text : Number(text));
+      const wrong = !Number.isFinite(dates ? seconds(text) : Number(text));
+      typed.setAttribute("aria-invalid", wrong);
+      if (wrong) trouble.replaceChildren(problem(new Error(`${column.name}: '${text}' is not a ${dates ? "date" : "number"}.`)));
+      else set(column.name, dates ? text : Number(text));
     } });
     const stats = h("div", { class: "stats" });
     const end = (real) => h("span", { class: "end", "aria-hidden": "true" }, rounded(real, column));
-    body.append(plot, slider, h("div", { class: "numbers" }, end(low), typed, end(high)), stats);
+    body.append(plot, slider, h("div", { class: dates ? "numbers dates" : "numbers" }, end(low), typed, end(high)), stats);
     return (now, before) => {
       const isSet = state.given.has(column.name) && state.given.get(column.name) !== null;
       plot.replaceChildren(histogram(column, now, before, isSet ? given() : null));
       const where = isSet ? placeOf(given()) : placeOf(base.quantiles[1]);
       if (Number(slider.value) !== where && document.activeElement !== slider) slider.value = where;
       slider.setAttribute("aria-valuetext", isSet ? shown(given(), column) : "unknown");
+      if (document.activeElement !== typed) typed.removeAttribute("aria-invalid");
       if (document.activeElement !== typed) typed.value = isSet ? (dates ? state.given.get(column.name) : String(given())) : "";
       const stat = (name, text, title) => h("span", { title }, `${name} `, h("b", {}, text));
       stats.replaceChildren(...(now ? [stat("mean", rounded(now.mean, column), `before: ${rounded(before.mean, column)}`),
@@ -250,7 +254,7 @@ export async function start(main, model, options) {
     place(cards, nodes);
     if (far.length) say(`${given.size} set. Moved most: ${far.slice(0, 2).map(({ column, was }) => `${column.name}, ${sentence(column, state.now.get(column.name), was).map((each) => each.textContent ?? each).join("")}`).join("; ")}.`);
     else if (given.size) say("Set. Nothing else moved.");
-    main.dataset.given = JSON.stringify(Object.fromEntries(state.shownGiven || []));
+    document.getElementById("main").dataset.given = JSON.stringify(Object.fromEntries(state.shownGiven || []));
   }
 
   async function drawRows() {
@@ -283,8 +287,8 @@ export async function start(main, model, options) {
   return { update: (options) => {
     const given = parse(options, model);
     if (write(given).toString() === write(state.given).toString()) return null;
+    state.undo.push(state.given);
     state.given = given;
-    state.committed = new Map(given);
     return load(performance.now());
   } };
 }

@@ -1,0 +1,92 @@
+"""Rows, in a real browser: what is odd, what is filled in, predictions, and the file that is saved."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from pyarrow import parquet
+from server import people_served
+
+from browser import in_a_browser
+from pages import visit
+from people import people
+
+pytestmark = in_a_browser
+MODEL = people_served().model
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_of_a_file(page, pages, tmp_path, suffix) -> None:
+    rows, path = people().slice(0, 60), tmp_path / f"some.{suffix}"
+    wages = [None if row < 4 else value for row, value in enumerate(rows["wage"].to_pylist())]
+    rows = rows.set_column(3, "wage", pa.array(wages))
+    pa.csv.write_csv(rows, path) if suffix == "csv" else parquet.write_table(rows, path)
+    visit(page, pages, "rows")
+    page.set_input_files("#file", path)
+    page.wait_for_selector("tbody tr")
+    log_p = MODEL.score_samples(rows)
+    numbers = [int(each) for each in page.locator("tbody th").all_text_contents()]
+    assert numbers == np.argsort(log_p, kind="stable").tolist()[:50]
+    page.get_by_role("button", name="Show 50 more").click()
+    assert page.locator("tbody tr").count() == 60
+    assert page.locator("td.filled").count() == 4
+    surprise = np.asarray(MODEL.surprise(rows), dtype=np.float64)
+    usual = people_served().usual()
+    odd = int(((surprise - usual) >= 1).sum())
+    assert page.locator("td.odd1, td.odd2, td.odd3, td.odd4").count() == odd
+    page.get_by_label("Predict").select_option("job")
+    page.wait_for_selector("text=predicted job")
+    first = page.locator("tbody tr").first.locator("td").nth(1).text_content()
+    assert first == str(MODEL.predict(rows, "job")[numbers[0]])
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download").click()
+    with open(saved.value.path(), newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [int(each["row"]) for each in table[:50]] == numbers
+    assert [float(each["log_prob"]) for each in table] == sorted(log_p.tolist())
+    _, how = MODEL.impute(rows, strategy="mode", return_uncertainty=True)
+    saved = {int(each["row"]): (each["low(wage)"], each["high(wage)"]) for each in table}
+    assert {row for row, (low, _) in saved.items() if low} == set(range(4))
+    assert all(float(saved[row][0]) == how.low[row, 3] and float(saved[row][1]) == how.high[row, 3] for row in range(4))
+    assert list(table[0])[-5:] == [
+        "predicted job",
+        *(f"predicted p({each})" for each in ("baker", "cook", "none", "missing")),
+    ]
+
+
+def test_what_is_odd_and_what_is_filled_is_said_in_words(page, pages, tmp_path) -> None:
+    """Without colours and tooltips; dates as dates."""
+    rows = people().slice(0, 3).drop(["score"]).to_pylist()
+    rows[0] |= {"since": None}
+    rows[1] |= {"wage": 90.0}
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "some.parquet")
+    visit(page, pages, "rows")
+    page.set_input_files("#file", tmp_path / "some.parquet")
+    page.wait_for_selector("tbody tr")
+    assert "The file has no column score" in page.locator(".note").first.text_content()
+    whole = pa.Table.from_pylist([{**row, "score": None} for row in rows])
+    filled, how = MODEL.impute(whole, strategy="mode", return_uncertainty=True)
+    cells = dict(zip(page.locator("tbody th").all_text_contents(), page.locator("tbody tr").all(), strict=True))
+    day = [np.datetime64(int(each[0, 4]), "s").astype("M8[D]").astype(str) for each in (how.low, how.high)]
+    date = cells["0"].locator("td.filled").first.text_content()
+    assert date == f"{filled['since'][0].as_py()} ({day[0]} \N{EN DASH} {day[1]})"
+    surprise = np.asarray(MODEL.surprise(whole), dtype=np.float64)[1, 3] - people_served().usual()[3]
+    assert cells["1"].locator("td.odd4").text_content() == f"90 (+{surprise:.1f})"
+    page.get_by_label("Predict").select_option("since")
+    page.wait_for_selector("text=predicted since")
+    first = page.locator("tbody tr").first.locator("td")
+    assert (
+        first.nth(1).text_content() == MODEL.predict(whole, "since")[int(page.locator("tbody th").first.text_content())]
+    )
+
+
+def test_a_file_that_cannot_be_used(page, pages, tmp_path) -> None:
+    visit(page, pages, "rows")
+    for name, content, said in (("a.csv", "b\n1\n", "none of the model"), ("a.txt", "1", "neither")):
+        (tmp_path / name).write_text(content)
+        page.set_input_files("#file", tmp_path / name)
+        page.wait_for_selector(f".problem:has-text({said!r})")
