@@ -236,7 +236,7 @@ def test_columns_of_an_array_are_dropped(visits) -> None:
 def test_columns_to_drop_have_to_be_there_and_not_be_all(visits) -> None:
     with pytest.raises(DataError, match="All 4 columns are dropped"):
         MADE(columns=["drop"] * 4).fit(visits.to_numpy())
-    with pytest.raises(ValueError, match="'columns' has 'idd', which is no column"):
+    with pytest.raises(ValueError, match="'columns' has 'idd', which is not a column"):
         MADE(columns={"idd": "drop", "id": "drop", "when": "drop"}).fit(visits)
 
 

@@ -201,7 +201,7 @@ def test_kinds_of_unknown_columns_are_refused() -> None:
     table = Table.of(pd.DataFrame({"n": [1], "g": [2]}))
     for key in ("h", 2, -1, 1.0):
         with pytest.raises(
-            ValueError, match=r"'columns' has .*, which is no column: the columns are 'n', 'g', or 0 to 1"
+            ValueError, match=r"'columns' has .*, which is not a column: the columns are 'n', 'g', or 0 to 1"
         ):
             Schema.infer(table, {key: "numeric"})
     with pytest.raises(ValueError, match="'columns' should have 2 elements, one for each column, not 1"):

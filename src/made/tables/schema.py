@@ -255,7 +255,7 @@ def _by_column(argument: str, given: Kinds, names: Sequence[str], default: str) 
         place = names.index(key) if key in names else key
         if not isinstance(place, (int, np.integer)) or not 0 <= place < len(names):
             raise ParameterError(
-                f"'{argument}' has {key!r}, which is no column: the columns are {_shown(names)}, or 0 to "
+                f"'{argument}' has {key!r}, which is not a column: the columns are {_shown(names)}, or 0 to "
                 f"{len(names) - 1}.",
                 argument=argument,
             )
