@@ -117,7 +117,7 @@ def speed(folder: Path, repeats: int, updates: int) -> dict[str, Any]:
     """Rows per second of training from memory and from memory-mapped files, by turns: the ratio of the medians."""
     from made import MADE
     from made.io.files import Files
-    from made.model import dataset
+    from made.model import fit_data
     from made.model.prepare import prepare
     from made.tables.stream import TableStream
 
@@ -125,7 +125,7 @@ def speed(folder: Path, repeats: int, updates: int) -> dict[str, Any]:
     files = sorted(map(str, (folder / "data").iterdir()))[:1]
     trainers = {}
     for place, limit in (("memory", 1 << 62), ("disk", 0)):
-        dataset.IN_MEMORY = limit
+        fit_data.IN_MEMORY = limit
         run = prepare(TableStream(Files.of(files)), None, parameters, seed=0)
         trainers[place] = run.trainer
         assert run.trainer is not None

@@ -105,7 +105,7 @@ def test_a_folder_and_files_are_read_as_one_table(halves, tmp_path) -> None:
 
 
 def test_the_size_of_the_codes_of_a_large_table_is_announced(halves, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("made.model.dataset.IN_MEMORY", 0)
+    monkeypatch.setattr("made.model.fit_data.IN_MEMORY", 0)
     said = run("fit", f"{halves}/*.csv", "--out", tmp_path / "model", "--max-epochs", 0, *SMALL).stderr
     assert re.search(r"The codes of 344 rows take 0\.0 GiB in .*\.made-codes, which is removed at the end\.", said)
     assert not (tmp_path / "model" / ".made-codes").exists()

@@ -13,7 +13,7 @@ import pytest
 from browser import browse, fitted, in_a_browser, parsed
 from made.report.measure import measure
 from made.report.page import page
-from made.report.questions import Question, Questions
+from made.report.questions import ShortQuestion, ShortQuestions
 from made.report.rows import with_missing
 
 SECTIONS = {"columns", "shares", "dependence", "likelihood", "odd", "model"}
@@ -147,7 +147,7 @@ def test_a_browser_shows_long_text_and_runs_no_script(tmp_path) -> None:
 
 
 def test_warnings_stand_at_the_top_and_questions_in_a_section_of_their_own(report) -> None:
-    wrong = Questions(10, 0.1, 1, (Question("<a>", "x", "b", "y", 0.25, 0.5, 1100),))
+    wrong = ShortQuestions(10, 0.1, 1, (ShortQuestion("<a>", "x", "b", "y", 0.25, 0.5, 1100),))
     text = page(replace(report, kinds=("The <kind> is wrong.",), questions=wrong))
     parsed(text)
     assert text.index("The &lt;kind&gt; is wrong.") < text.index('class="conclusions"')
@@ -158,6 +158,6 @@ def test_warnings_stand_at_the_top_and_questions_in_a_section_of_their_own(repor
 def test_a_page_without_warnings_and_questions_has_no_place_for_them(report) -> None:
     certain = tuple(replace(each, sampled=each.real) for each in report.dependence.farthest)
     pairs = replace(report.dependence, farthest=certain)
-    text = page(replace(report, kinds=(), questions=Questions(), dependence=pairs))
+    text = page(replace(report, kinds=(), questions=ShortQuestions(), dependence=pairs))
     assert 'class="warnings"' not in text
     assert 'href="#questions"' not in text

@@ -1,4 +1,4 @@
-"""Questions about two columns: by the model, counted in the rows, and whether they differ by more than chance."""
+"""ShortQuestions about two columns: by the model, counted in the rows, and whether they differ by more than chance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from browser import fitted
 from made.hints import for_command_line
-from made.report.questions import Question, Questions, ask
+from made.report.questions import ShortQuestion, ShortQuestions, ask
 
 RANDOM = np.random.default_rng(0)
 ROWS = 1000
@@ -89,7 +89,7 @@ def test_a_model_of_fixed_orderings_is_not_asked() -> None:
 
 
 def test_the_remedy_is_written_for_its_reader() -> None:
-    found = Questions(10, 0.1, 1, (Question("a", "x", "b", "y", 0.2, 0.5, 100),))
+    found = ShortQuestions(10, 0.1, 1, (ShortQuestion("a", "x", "b", "y", 0.2, 0.5, 100),))
     assert "P(a = x | b = y): 0.20 by the model, 0.50 in 100 rows" in found.warning(1.0, "")
     with for_command_line():
         assert found.warning(1.0, "").endswith("give such questions more weight, --pairs 4.0.")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from made.report.dependence import ColumnPair
-from made.report.questions import Question, Questions
+from made.report.questions import ShortQuestion, ShortQuestions
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_the_remedy_suits_how_training_ended(report, change, remedy) -> None:
 
 
 def test_warnings_are_of_kinds_questions_and_associations(report) -> None:
-    wrong = Questions(10, 0.1, 1, (Question("a", "x", "b", "y", 0.2, 0.5, 100),))
+    wrong = ShortQuestions(10, 0.1, 1, (ShortQuestion("a", "x", "b", "y", 0.2, 0.5, 100),))
     pairs = replace(report.dependence, farthest=(ColumnPair("a", "b", 0.9, 0.1, 0.01),))
     bad = replace(report, kinds=("A kind.",), questions=wrong, dependence=pairs)
     first, second, third = bad.warnings()
@@ -81,5 +81,5 @@ def test_warnings_are_of_kinds_questions_and_associations(report) -> None:
     assert "a and b, 0.90 in the rows and 0.10 in samples" in third
     assert bad.facts()["warnings"] == bad.warnings()
     assert bad.facts()["questions"]["worst"][0]["frequency"] == 0.5
-    fine = replace(report, kinds=(), questions=Questions(), dependence=replace(report.dependence, farthest=()))
+    fine = replace(report, kinds=(), questions=ShortQuestions(), dependence=replace(report.dependence, farthest=()))
     assert fine.warnings() == []

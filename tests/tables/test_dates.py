@@ -25,7 +25,7 @@ from made.io.time_zones import zone_of
 from made.tables.dates import DAY, LEAST, as_datetime64, ends_in, in_seconds, in_text, objects, seconds_in
 from made.tables.restore import rebuild
 from made.tables.schema import Schema
-from made.tables.summary import Summary
+from made.tables.summary import TableSummary
 from made.tables.table import Table
 
 NAN = float("nan")
@@ -346,8 +346,8 @@ def test_text_categories_that_are_dates() -> None:
 
 def test_days_of_training_and_validation_together() -> None:
     first, second = pl.DataFrame({"day": DAYS[:3]}), pl.DataFrame({"day": [datetime.datetime(2024, 1, 1, 12)]})
-    both = Summary.of(Table.of(first), Table.of(second))
+    both = TableSummary.of(Table.of(first), Table.of(second))
     assert both.dtypes == ["datetime"]
     assert both.rows == both.columns[0].count == 4
     with pytest.raises(DataError, match="is dates in one of the two tables, and not in the other"):
-        Summary.of(Table.of(first), Table.of(pl.DataFrame({"day": [1]})))
+        TableSummary.of(Table.of(first), Table.of(pl.DataFrame({"day": [1]})))

@@ -11,7 +11,7 @@ import pytest
 
 from made.tables import summary as module
 from made.tables.schema import Schema
-from made.tables.summary import Summary
+from made.tables.summary import TableSummary
 from made.tables.table import Table
 
 ROWS = 4000
@@ -39,8 +39,8 @@ def frame(rows: int = ROWS) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def in_pieces(table: pd.DataFrame, *cuts: int) -> Summary:
-    summary = Summary(Table.of(table))
+def in_pieces(table: pd.DataFrame, *cuts: int) -> TableSummary:
+    summary = TableSummary(Table.of(table))
     for begin, end in zip((0, *cuts), (*cuts, len(table)), strict=True):
         summary.add(Table.of(table.iloc[begin:end]))
     return summary
@@ -48,14 +48,14 @@ def in_pieces(table: pd.DataFrame, *cuts: int) -> Summary:
 
 def test_the_summary_does_not_depend_on_pieces() -> None:
     table = frame()
-    whole = Schema.infer(Summary.of(Table.of(table)), unseen="other")
+    whole = Schema.infer(TableSummary.of(Table.of(table)), unseen="other")
     assert Schema.infer(in_pieces(table, 1, 499, 500, 501, 2222), unseen="other") == whole
 
 
 def test_a_table_of_the_greatest_length_is_whole_and_one_row_more_is_a_sample() -> None:
     values = np.arange(501.0)[:, None] * math.pi
-    assert np.array_equal(Summary.of(Table.of(values[:500])).columns[0].seen, values[:500, 0])
-    sampled = Summary.of(Table.of(values)).columns[0]
+    assert np.array_equal(TableSummary.of(Table.of(values[:500])).columns[0].seen, values[:500, 0])
+    sampled = TableSummary.of(Table.of(values)).columns[0]
     assert len(sampled.seen) == 500
     assert (sampled.count, sampled.numbers.low, sampled.numbers.high) == (501, 0, 500 * math.pi)
 
@@ -81,7 +81,7 @@ def test_text_is_dates_only_if_all_of_it_is() -> None:
 
 def test_the_sample_is_uniform() -> None:
     """Each of 20 parts of the rows has its share, within 4 standard deviations."""
-    sample = Summary.of(Table.of(np.arange(20_000.0)[:, None])).columns[0].seen
+    sample = TableSummary.of(Table.of(np.arange(20_000.0)[:, None])).columns[0].seen
     counts = np.histogram(sample, bins=20, range=(0, 20_000))[0]
     assert len(sample) == 500
     assert (np.abs(counts - 25) < 4 * math.sqrt(25)).all()
@@ -89,7 +89,7 @@ def test_the_sample_is_uniform() -> None:
 
 def test_quantiles_are_within_the_stated_error() -> None:
     values = np.random.default_rng(1).exponential(size=20_000)
-    sample = Summary.of(Table.of(values[:, None])).columns[0].seen
+    sample = TableSummary.of(Table.of(values[:, None])).columns[0].seen
     levels = np.linspace(0.05, 0.95, 19)
     ranks = (values[:, None] <= np.quantile(sample, levels)).mean(axis=0)
     assert np.abs(ranks - levels).max() < math.sqrt(7.3 / 500)

@@ -32,7 +32,7 @@ DIGITS_EPOCHS = 200
 MASKS = 10  # one for each row of the picture of digits
 
 
-class Part(StrEnum):
+class DemoPart(StrEnum):
     """The parts of the demo."""
 
     penguins = "penguins"
@@ -42,8 +42,8 @@ class Part(StrEnum):
 @command
 def demo(
     part: Annotated[
-        Part, Argument(help="penguins: a table is learned and queried; digits: Figure 3 of the paper, in small.")
-    ] = Part.penguins,
+        DemoPart, Argument(help="penguins: a table is learned and queried; digits: Figure 3 of the paper, in small.")
+    ] = DemoPart.penguins,
     out: Annotated[Path, option("Folder for the model and all other files.")] = Path("demo"),
     seed: Annotated[int, option("Random seed.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
@@ -62,7 +62,7 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise fail(f"'--out': cannot write to {out}: {error.strerror or error}.", 3) from None
-    (_penguins if part is Part.penguins else _digits)(out, seed)
+    (_penguins if part is DemoPart.penguins else _digits)(out, seed)
 
 
 def _penguins(out: Path, seed: int) -> None:

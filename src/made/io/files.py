@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from made.errors import DataError
 from made.io.checks import ENDINGS, SUFFIXES, is_text
 from made.io.read import stream
-
-Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 ROWS = 2**16  # of a piece
 SHOWN = 5  # names in a message
@@ -49,7 +47,7 @@ class Files:
     _begun: Iterator[pa.Table | NDArray[Any]] | None = None
 
     @classmethod
-    def of(cls, source: Paths) -> Files:
+    def of(cls, source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Files:
         """The files that a path stands for: a file, a folder of files, a glob such as ``data/*.parquet``, or a list.
 
         Files of a folder or a glob are in the order of their names. Of a folder, hidden files, folders and files whose
@@ -107,7 +105,7 @@ class Files:
         for path in self.paths:
             for piece in stream(path, ROWS):
                 if first is None:
-                    first = _Layout(path, piece)
+                    first = _FirstColumns(path, piece)
                 yield first.arrange(path, piece)
             done += os.stat(_on_disk(path)).st_size
             self.finished = done / max(total, 1)
@@ -119,7 +117,7 @@ def _on_disk(path: str) -> str:
     return found[1] if found else path
 
 
-class _Layout:
+class _FirstColumns:
     """The columns of the first file, and where in a file the kind of each was first seen."""
 
     def __init__(self, path: str, piece: pa.Table | NDArray[Any]) -> None:

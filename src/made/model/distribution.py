@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
-from made.model.rows import Rows
+from made.model.rows import RowCodec
 
 
 class RowDistribution(Distribution):
@@ -29,7 +29,7 @@ class RowDistribution(Distribution):
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
     has_rsample = False
 
-    def __init__(self, model: Rows) -> None:
+    def __init__(self, model: RowCodec) -> None:
         self.model, self.columns = model, model.schema.names
         super().__init__(event_shape=torch.Size([len(self.columns)]), validate_args=False)
 

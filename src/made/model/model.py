@@ -26,7 +26,7 @@ from made.model.dependence import SAMPLES as PAIR_SAMPLES
 from made.model.dependence import Association, MutualInformation, association
 from made.model.distribution import RowDistribution
 from made.model.folder import Content, packed, replace_folder, unpacked
-from made.model.rows import Rows
+from made.model.rows import RowCodec
 from made.network.masked import Network
 from made.parameters import check_integer
 from made.queries.conditional import Forecast
@@ -40,7 +40,7 @@ RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Rows):
+class Model(RowCodec):
     """A distribution over the rows of a table: a schema and an ensemble.
 
     Queries take rows as anything that :class:`made.tables.table.Table` reads: an array, a data frame, a sparse matrix.

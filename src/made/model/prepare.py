@@ -25,8 +25,8 @@ from made.model.config import (
     number_of_segments,
     number_of_whole_row_masks,
 )
-from made.model.dataset import Dataset
 from made.model.encode import AnyTable
+from made.model.fit_data import FitData
 from made.model.folder import is_begun, real_path
 from made.model.memory_budget import check_memory
 from made.model.model import Model
@@ -80,45 +80,45 @@ def prepare(
     if seed is None:
         seed = int(np.random.randint(2**31 - 1)) if before is None else before.config.seed  # noqa: NPY002
     place = None if folder is None or workers.rank else real_path(folder)
-    dataset = Dataset(table, valid_table, parameters, seed, weights, place, verbose)
+    fit_data = FitData(table, valid_table, parameters, seed, weights, place, verbose)
     try:
-        return _run(dataset, target, folder, before, workers)
+        return _run(fit_data, target, folder, before, workers)
     except BaseException:
-        dataset.close()
+        fit_data.close()
         raise
 
 
-def _run(dataset: Dataset, target: str | None, folder: Path | None, before: Model | None, workers: Workers) -> Run:
-    parameters, seed = dataset.parameters, dataset.seed
-    often = None if dataset.weights is None else RowWeights(dataset.weights)
-    order = None if dataset.valid_weights is None else RowWeights(dataset.valid_weights).order(0, seed)
-    rows = len(dataset.encoded.train) if often is None else often.rows
-    valid = _in_order(dataset.encoded.valid, order)
-    data = Data(rows=rows, valid_rows=0 if valid is None else len(valid), sha256=dataset.encoded.sha256)
-    schema = dataset.schema
+def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Model | None, workers: Workers) -> Run:
+    parameters, seed = fit_data.parameters, fit_data.seed
+    often = None if fit_data.weights is None else RowWeights(fit_data.weights)
+    order = None if fit_data.valid_weights is None else RowWeights(fit_data.valid_weights).order(0, seed)
+    rows = len(fit_data.encoded.train) if often is None else often.rows
+    valid = _in_order(fit_data.encoded.valid, order)
+    data = Data(rows=rows, valid_rows=0 if valid is None else len(valid), sha256=fit_data.encoded.sha256)
+    schema = fit_data.schema
     if before is not None and before.config.data == data:
         schema = before.schema  # a later version may infer more from the same values
-        if schema != dataset.schema:
-            dataset.encode(schema)
-            valid = _in_order(dataset.encoded.valid, order)
+        if schema != fit_data.schema:
+            fit_data.encode(schema)
+            valid = _in_order(fit_data.encoded.valid, order)
     else:
-        train = dataset.encoded.train if often is None else _in_order(dataset.encoded.train, often.order(0, seed))
+        train = fit_data.encoded.train if often is None else _in_order(fit_data.encoded.train, often.order(0, seed))
         some = train[some_rows(len(train), CUT_ROWS)]
         schema = schema.with_cuts(some.values, some.observed)
         if parameters["standardized"]:
             schema = schema.standardized(partial(_codes, train))
     try:
         stored = _stored(parameters, seed, schema, rows)
-        config = new_config(stored, seed, schema, _container(dataset.template), data, target)
+        config = new_config(stored, seed, schema, _container(fit_data.template), data, target)
     except ValueError as error:
         raise ParameterError(str(error)) from None
     if folder is not None and before is not None:
         check_same(before.config, config, folder, finished=before.finished)
         if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
-            return Run(None, config, dataset, folder, replace(before, template=dataset.template))
-    check_memory(config, rows_in_memory=not dataset.on_disk)
-    trainer = _trainer(config, dataset.encoded.train, valid, before, folder, often, workers)
-    return Run(trainer, config, dataset, folder, before)
+            return Run(None, config, fit_data, folder, replace(before, template=fit_data.template))
+    check_memory(config, rows_in_memory=not fit_data.on_disk)
+    trainer = _trainer(config, fit_data.encoded.train, valid, before, folder, often, workers)
+    return Run(trainer, config, fit_data, folder, before)
 
 
 def _in_order(rows: Evidence | None, order: NDArray[np.intp] | None) -> Any:

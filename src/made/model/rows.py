@@ -22,7 +22,7 @@ from made.tables.schema import Schema
 from made.tables.table import Table
 
 
-class Rows:
+class RowCodec:
     """The columns of a model, and the conversion of rows."""
 
     config: Config

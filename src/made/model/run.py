@@ -14,7 +14,7 @@ from made.errors import DataError, Diverged, Interrupted, QuestionError
 from made.io.lock import hold
 from made.model.checkpoint import checkpoint, checkpoint_name
 from made.model.config import Config
-from made.model.dataset import Dataset
+from made.model.fit_data import FitData
 from made.model.folder import check_replaceable, commit, real_path
 from made.model.model import Model
 from made.training.config import OPEN_ENDED
@@ -46,7 +46,7 @@ class Run:
         self,
         trainer: Trainer | None,
         config: Config,
-        dataset: Dataset,
+        dataset: FitData,
         folder: Path | None = None,
         before: Model | None = None,
     ) -> None:

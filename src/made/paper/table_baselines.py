@@ -19,7 +19,7 @@ from made.paper import published
 from made.paper.grid_search import GridSearch, fit_density, run_folder
 
 
-class Baseline(NamedTuple):
+class BaselineRow(NamedTuple):
     """A row: module and class of its system, fixed parameters, and the grid of each budget.
 
     ``large`` is the number of cases, from the first, that the evening budget has for a large dataset.
@@ -57,32 +57,32 @@ LONG = {"max_epochs": 150, "patience": 30} | ESTIMATED
 DBM = {"hidden_sizes": (500, 1000), "pretraining": 0.73, "together": {"learning_rate": 5e-4}} | LONG
 DBN = {"hidden_sizes": (500,), "draws": 1000, "upper": {"learning_rate": 2e-4, "max_epochs": 20}} | LONG
 # By the names of the paper's rows.
-ROWS: dict[str, Baseline] = {
-    "MoBernoullis": Baseline("bernoulli", "BernoulliMixture", {}, ONE),
-    "RBM": Baseline("boltzmann", "RBM", {"hidden_size": 500} | ESTIMATED, RBM),
-    "FVSBN": Baseline("made", "FVSBN", {}, ONE),
-    "NADE (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500}, NADE),
-    "EoNADE 1hl (16 ord.)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 16}, EONADE, large=1),
-    "DARN": Baseline("darn", "DARN", {}, DARN),
+ROWS: dict[str, BaselineRow] = {
+    "MoBernoullis": BaselineRow("bernoulli", "BernoulliMixture", {}, ONE),
+    "RBM": BaselineRow("boltzmann", "RBM", {"hidden_size": 500} | ESTIMATED, RBM),
+    "FVSBN": BaselineRow("made", "FVSBN", {}, ONE),
+    "NADE (fixed order)": BaselineRow("nade", "NADE", {"hidden_size": 500}, NADE),
+    "EoNADE 1hl (16 ord.)": BaselineRow("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 16}, EONADE, large=1),
+    "DARN": BaselineRow("darn", "DARN", {}, DARN),
 }
-MNIST_ROWS: dict[str, Baseline] = {
-    "RBM (500 h, 25 CD steps)": Baseline(
+MNIST_ROWS: dict[str, BaselineRow] = {
+    "RBM (500 h, 25 CD steps)": BaselineRow(
         "boltzmann", "RBM", {"hidden_size": 500, "steps": 25, "growing": True, "max_epochs": 30} | ESTIMATED, ONE
     ),
-    "DBM 2hl": Baseline("boltzmann", "DBM", DBM, ONE),
-    "DBN 2hl": Baseline("boltzmann", "DBN", DBN, ONE),
-    "DARN n_h=500": Baseline("darn", "DARN", WIDE_DARN, ONE),
-    "DARN n_h=500, adaNoise": Baseline("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
-    "MoBernoullis K=10": Baseline("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
-    "MoBernoullis K=500": Baseline("bernoulli", "BernoulliMixture", {"components": 500}, ONE),
-    "NADE 1hl (fixed order)": Baseline("nade", "NADE", {"hidden_size": 500, "max_epochs": 30}, ONE),
-    "EoNADE 1hl (128 orderings)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 128}, ONE),
-    "EoNADE 2hl (128 orderings)": Baseline("eonade", "EoNADE", {"hidden_sizes": (500, 500), "orderings": 128}, ONE),
+    "DBM 2hl": BaselineRow("boltzmann", "DBM", DBM, ONE),
+    "DBN 2hl": BaselineRow("boltzmann", "DBN", DBN, ONE),
+    "DARN n_h=500": BaselineRow("darn", "DARN", WIDE_DARN, ONE),
+    "DARN n_h=500, adaNoise": BaselineRow("darn", "DARN", WIDE_DARN | {"noise": True, "max_epochs": 60}, ONE),
+    "MoBernoullis K=10": BaselineRow("bernoulli", "BernoulliMixture", {"components": 10}, ONE),
+    "MoBernoullis K=500": BaselineRow("bernoulli", "BernoulliMixture", {"components": 500}, ONE),
+    "NADE 1hl (fixed order)": BaselineRow("nade", "NADE", {"hidden_size": 500, "max_epochs": 30}, ONE),
+    "EoNADE 1hl (128 orderings)": BaselineRow("eonade", "EoNADE", {"hidden_sizes": (500,), "orderings": 128}, ONE),
+    "EoNADE 2hl (128 orderings)": BaselineRow("eonade", "EoNADE", {"hidden_sizes": (500, 500), "orderings": 128}, ONE),
 }
 ALL = (*ROWS, *MNIST_ROWS)
 
 
-def rows_of(dataset: str) -> dict[str, Baseline]:
+def rows_of(dataset: str) -> dict[str, BaselineRow]:
     """The rows of a dataset: those of Table 4 for the UCI sets, otherwise those of Table 6."""
     return ROWS if dataset in published.UCI_SETS else MNIST_ROWS
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from made.columns.base import Column
-from made.columns.bins import Bars, Histogram
-from made.report.rows import Numbers
+from made.columns.bins import Bars, Histogram, Numbers
 from made.tables.dates import DAY
 
 DRAWS = 200  # simulated distances between two samples of the same distribution

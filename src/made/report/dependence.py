@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from made.report.rows import Numbers
+from made.columns.bins import Numbers
 
 BINS = 8
 MOST_VALUES = 12

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from made.columns.bins import Numbers
 from made.display import shortened
 from made.hints import hint
-from made.report.rows import Numbers
 from made.tables.field import Field
 from made.tables.plain import number_in
 

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from made._version import __version__
-from made.columns.bins import common
+from made.columns.bins import Numbers, common
 from made.errors import UnseenWarning
 from made.model.model import Model
 from made.queries.likelihood import mean_and_interval
@@ -22,8 +22,8 @@ from made.report.kinds import kind_warnings
 from made.report.odd import oddest
 from made.report.privacy import privacy
 from made.report.questions import ask
-from made.report.report import Likelihood, Report, Training
-from made.report.rows import Numbers, arrow, infinite, is_date, numbers, with_missing
+from made.report.report import LikelihoodComparison, Report, Training
+from made.report.rows import arrow, infinite, is_date, numbers, with_missing
 from made.tables.field import Field
 
 MOST_ROWS = 20_000
@@ -132,13 +132,13 @@ def _labels(field: Field, pair: tuple[Numbers, Numbers]) -> tuple[Any, ...]:
     return (*labels, "other values") if unseen else labels
 
 
-def _likelihood(model: Model, log_prob: Numbers, missing: NDArray[np.bool_], sampled: pa.Table) -> Likelihood:
+def _likelihood(model: Model, log_prob: Numbers, missing: NDArray[np.bool_], sampled: pa.Table) -> LikelihoodComparison:
     if missing.any():
         sampled = with_missing(sampled, missing[np.arange(sampled.num_rows) % len(missing)])
     sampled_log_prob = model.score_samples(sampled).astype(np.float64)
     nll, half = mean_and_interval(-torch.from_numpy(log_prob))
     sampled_nll, sampled_half = mean_and_interval(-torch.from_numpy(sampled_log_prob))
-    return Likelihood(nll, half, sampled_nll, sampled_half, common(log_prob, sampled_log_prob))
+    return LikelihoodComparison(nll, half, sampled_nll, sampled_half, common(log_prob, sampled_log_prob))
 
 
 def _training(model: Model) -> Training:

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from made.columns.bins import Numbers
 from made.errors import QuestionError
 from made.model.model import Model
-from made.report.rows import Numbers, arrow, with_missing
+from made.report.rows import arrow, with_missing
 
 Entry: TypeAlias = tuple[int, int]  # a row and a column
 

@@ -13,11 +13,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from made.columns.bins import Numbers
 from made.display import shortened
 from made.hints import hint
 from made.model.model import Model
 from made.queries.marginals import marginals
-from made.report.rows import Numbers
 from made.tables.field import Field
 
 Places: TypeAlias = NDArray[np.intp]
@@ -32,7 +32,7 @@ ROWS_AT_A_TIME = 2000
 
 
 @dataclass(frozen=True)
-class Question:
+class ShortQuestion:
     """P(asked = value | given = given_value), by the model and in the rows in which the second holds."""
 
     asked: str
@@ -48,7 +48,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Questions:
+class ShortQuestions:
     """All questions that enough rows answer.
 
     Attributes:
@@ -61,7 +61,7 @@ class Questions:
     asked: int = 0
     difference: float = float("nan")
     wrong: int = 0
-    worst: tuple[Question, ...] = ()
+    worst: tuple[ShortQuestion, ...] = ()
 
     def warning(self, pairs: float, remedy: str) -> str | None:
         """A warning with its remedy, if answers are wrong; ``pairs`` is the parameter."""
@@ -78,7 +78,7 @@ class Questions:
         )
 
 
-def ask(model: Model, codes: Numbers) -> Questions:
+def ask(model: Model, codes: Numbers) -> ShortQuestions:
     """Ask all questions about two columns that at least 50 rows answer. Shape of the codes: (rows, columns).
 
     A model of fixed orderings cannot be asked.
@@ -88,7 +88,7 @@ def ask(model: Model, codes: Numbers) -> Questions:
     both, known = _counts(codes, columns, values)
     apart = (columns[:, None] != columns) & (known >= LEAST_ROWS)
     if not apart.any():
-        return Questions()
+        return ShortQuestions()
     answers = _answers(model, columns, values)
     with np.errstate(invalid="ignore", divide="ignore"):
         frequency = both / known
@@ -98,13 +98,13 @@ def ask(model: Model, codes: Numbers) -> Questions:
     wrong = apart & (error > MATERIAL) & (error > ERRORS * chance)
     order = np.argsort(-np.where(apart, error - chance + wrong, -9.0), axis=None, kind="stable")[:MOST_SHOWN]
 
-    def question(place: int) -> Question:
+    def question(place: int) -> ShortQuestion:
         given, asked = divmod(place, len(values))
         (name, value), (second, held) = (_words(fields[columns[each]], values[each]) for each in (asked, given))
         answer, share = float(answers[given, asked]), float(frequency[given, asked])
-        return Question(name, value, second, held, answer, share, int(known[given, asked]))
+        return ShortQuestion(name, value, second, held, answer, share, int(known[given, asked]))
 
-    return Questions(
+    return ShortQuestions(
         asked=int(apart.sum()),
         difference=float(error[apart].mean()),
         wrong=int(wrong.sum()),

@@ -12,7 +12,7 @@ from made.report.column import ColumnComparison
 from made.report.dependence import Dependence
 from made.report.odd import OddRow
 from made.report.privacy import Privacy
-from made.report.questions import Questions
+from made.report.questions import ShortQuestions
 
 FEW_EPOCHS = 100
 
@@ -75,7 +75,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Likelihood:
+class LikelihoodComparison:
     """Mean NLL of rows and of samples in nats, half-widths of their 95 % intervals, and the distributions of log p.
 
     Samples get the missing values of rows before they are scored; otherwise the two would not be comparable.
@@ -118,10 +118,10 @@ class Report:
     notes: tuple[str, ...]
     columns: tuple[ColumnComparison, ...]
     dependence: Dependence
-    likelihood: Likelihood
+    likelihood: LikelihoodComparison
     training: Training
     odd: tuple[OddRow, ...]
-    questions: Questions
+    questions: ShortQuestions
     kinds: tuple[str, ...]
     privacy: Privacy | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from made.columns.bins import Numbers
 from made.errors import DataError
-
-Numbers: TypeAlias = NDArray[np.float64]
 
 
 def arrow(rows: Any, names: Sequence[str], named: bool) -> pa.Table:

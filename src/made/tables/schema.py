@@ -23,7 +23,7 @@ from made.tables.infer_schema import infer
 from made.tables.plain import Dtype, Values
 from made.tables.restore import fill_missing, rebuild
 from made.tables.storage import DEFAULTS
-from made.tables.summary import Summary
+from made.tables.summary import TableSummary
 from made.tables.table import Table
 
 Kinds: TypeAlias = str | Mapping[str | int, Any] | Sequence[Any]
@@ -114,7 +114,7 @@ class Schema:
     @classmethod
     def infer(
         cls,
-        table: Table | Summary,
+        table: Table | TableSummary,
         kinds: Kinds = "auto",
         *,
         missing: str | Mapping[str | int, Any] = "unobserved",
@@ -134,7 +134,7 @@ class Schema:
         Raises:
             ParameterError: if ``kinds`` or ``missing`` is wrong; its ``argument`` is "columns" or "missing".
         """
-        summary = Summary.of(table) if isinstance(table, Table) else table
+        summary = TableSummary.of(table) if isinstance(table, Table) else table
         head = summary.head
         names = head.all_names()
         chosen = _by_column("columns", kinds, names, "auto")

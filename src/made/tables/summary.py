@@ -48,7 +48,7 @@ def multiple(count: Any, step: float) -> Any:
     return count * step if step >= 1 else count / round(1 / step)
 
 
-class Numbers:
+class NumberTally:
     """The distinct numbers of a column and their counts; if there are too many, what is true of all of them.
 
     Arguments:
@@ -122,7 +122,7 @@ def _on_grid(values: Values, step: float, single: bool) -> bool:
         return bool((values == (nearest.astype(np.float32) if single else nearest)).all())
 
 
-class Texts:
+class TextTally:
     """The distinct texts of a column and their counts; None if there are too many. And their dates, if all are dates.
 
     Arguments:
@@ -132,7 +132,7 @@ class Texts:
     def __init__(self, most: float = math.inf) -> None:
         self.most, self.count = most, 0
         self.counted: Counter[str] | None = Counter()
-        self.dates: Numbers | None = Numbers(True, most)
+        self.dates: NumberTally | None = NumberTally(True, most)
         self.days = True
 
     def add(self, texts: Values) -> int:
@@ -157,7 +157,7 @@ class Texts:
         return None if self.counted is None else np.array(list(self.counted.elements()), dtype=object)
 
 
-Tally: TypeAlias = Numbers | Texts
+Tally: TypeAlias = NumberTally | TextTally
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,29 +187,29 @@ class ColumnSummary:
 
     def as_dates(self) -> ColumnSummary | None:
         """The dates that texts stand for; None if one of them is not a date."""
-        if isinstance(self.tally, Texts) and self.tally.dates is None:
+        if isinstance(self.tally, TextTally) and self.tally.dates is None:
             return None
         found = seconds_in(self.seen.tolist())
         if found is None:
             return None
         seconds, dtype = found
-        if isinstance(self.tally, Texts):
+        if isinstance(self.tally, TextTally):
             return replace(self, seen=seconds, dtype="date" if self.tally.days else "datetime", tally=self.tally.dates)
         return replace(self, seen=seconds, dtype=dtype)
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> NumberTally:
         """What is known of all numbers."""
-        if isinstance(self.tally, Numbers):
+        if isinstance(self.tally, NumberTally):
             return self.tally
-        tally = Numbers(self.dtype in TEMPORAL)
+        tally = NumberTally(self.dtype in TEMPORAL)
         tally.add(self.seen)
         object.__setattr__(self, "tally", tally)
         return tally
 
     def frequencies(self) -> Counter[str]:
         """How often each text was seen, in the order of their first rows."""
-        counted = self.tally.counted if isinstance(self.tally, Texts) else None
+        counted = self.tally.counted if isinstance(self.tally, TextTally) else None
         return Counter(self.seen.tolist()) if counted is None else Counter(counted)
 
     def counted(self) -> tuple[Values, NDArray[np.int64]]:
@@ -218,7 +218,7 @@ class ColumnSummary:
         return np.unique(self.seen, return_counts=True) if found is None else found
 
 
-class Summary:
+class TableSummary:
     """The summary of the columns of a table.
 
     Arguments:
@@ -226,7 +226,7 @@ class Summary:
 
     Example:
         >>> table = Table.of([[1.5, "a"], [2.5, "b"], [np.nan, "a"]])
-        >>> summary = Summary.of(table)
+        >>> summary = TableSummary.of(table)
         >>> summary.rows, [(column.count, column.missing) for column in summary.columns]
         (3, [(2, 1), (3, 0)])
     """
@@ -248,7 +248,7 @@ class Summary:
         self._columns: list[ColumnSummary] | None = None
 
     @classmethod
-    def of(cls, *tables: Table) -> Summary:
+    def of(cls, *tables: Table) -> TableSummary:
         """The summary of the rows of tables with the same columns."""
         summary = cls(tables[0])
         for table in tables:
@@ -333,7 +333,7 @@ class Summary:
 
     def _tally(self, d: int) -> Tally:
         kinds = self._kinds[d]
-        return Texts(MOST_DISTINCT) if "text" in kinds else Numbers(bool(kinds & set(TEMPORAL)), MOST_DISTINCT)
+        return TextTally(MOST_DISTINCT) if "text" in kinds else NumberTally(bool(kinds & set(TEMPORAL)), MOST_DISTINCT)
 
     def _column(self, d: int) -> ColumnSummary:
         rows = _joined(self._pending[d]) if self._sample is None else self._sample[d]

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from made import MADE
 from made.errors import DataError, ParameterError
 from made.io.files import Files
-from made.model import code_files, dataset
+from made.model import code_files, fit_data
 from made.model.encode import draw_apart
 from made.tables import summary
 from made.tables.stream import TableStream
@@ -51,7 +51,7 @@ def files(tmp_path: Path, table: pa.Table) -> Path:
 @pytest.fixture
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """All tables in files are large."""
-    monkeypatch.setattr(dataset, "IN_MEMORY", 0)
+    monkeypatch.setattr(fit_data, "IN_MEMORY", 0)
 
 
 def bits(model: MADE) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_the_same_bits_of_a_long_table(
     monkeypatch.setattr(summary, "LEAST", 64)
     monkeypatch.setattr(summary, "NUMBERS", 64)
     monkeypatch.setattr(order, "SORTED", 100)
-    monkeypatch.setattr(dataset, "MOST_HELD_OUT", 7)
+    monkeypatch.setattr(fit_data, "MOST_HELD_OUT", 7)
     streamed, whole = MADE(**SMALL).fit(str(files / "*.parquet")), MADE(**SMALL).fit(table)
     assert bits(streamed) == bits(whole)
     assert [epoch.updates for epoch in streamed.model_.history] == [4, 8]
@@ -115,7 +115,7 @@ def test_an_interrupted_run_keeps_its_codes_and_resumes_from_them(
     whole = bits(MADE(**SMALL).fit(files))
     model = tmp_path / "model"
     stopped(files, model)
-    monkeypatch.setattr(dataset.Dataset, "_summarize", lambda self: pytest.fail("the table was read again"))
+    monkeypatch.setattr(fit_data.FitData, "_summarize", lambda self: pytest.fail("the table was read again"))
     resumed = MADE(**SMALL).fit(files, resume_from=model)
     assert bits(resumed) == whole
     assert not (model / ".made-codes").exists()
@@ -131,7 +131,7 @@ def test_codes_of_other_rows_or_damaged_ones_are_not_taken(
 
     def taken() -> bool:
         rows = TableStream(Files.of(files))
-        found = dataset.Dataset(rows, None, MADE(**SMALL).get_params(), 0, folder=model)
+        found = fit_data.FitData(rows, None, MADE(**SMALL).get_params(), 0, folder=model)
         found.close(keep=True)
         return found.resumed
 

@@ -27,7 +27,7 @@ from made.tables.dates import objects
 from made.tables.field import Field
 from made.tables.schema import Schema
 from made.tables.stream import TableStream
-from made.tables.summary import ColumnSummary, Summary
+from made.tables.summary import ColumnSummary, TableSummary
 from made.tables.table import Table
 from made.training.progress import reading
 from made.training.weights import RowWeights
@@ -36,7 +36,7 @@ IN_MEMORY = 2**28  # bytes of codes of a table in files, up to which they are ke
 MOST_HELD_OUT = 2**16  # rows
 
 
-class Dataset:
+class FitData:
     """The rows of a fit.
 
     Arguments:
@@ -105,7 +105,7 @@ class Dataset:
         if weights is not None:
             assert isinstance(table, Table)
             table = table.repeated(RowWeights(weights).counts)
-        summary, self.rows = Summary(table.head), 0
+        summary, self.rows = TableSummary(table.head), 0
         with reading(self.verbose, "reading") as tick:
             for some in (table, self.valid_table):
                 for piece in [] if some is None else some.pieces():
