@@ -166,20 +166,20 @@ class Columns(Sequence[Column]):
         return units
 
     @cached_property
-    def _joint(self) -> Likelihood | None:
+    def joint(self) -> Likelihood | None:
         """The joint evaluation of different kinds; one kind evaluates all of its columns by itself."""
         return None if self.kinds.count(self.kinds[0]) == len(self) else Likelihood(self.kinds)
 
     def targets(self, values: Tensor) -> Targets | None:
         """The terms of the likelihood that depend on the values alone, computed once for several passes."""
-        return None if self._joint is None else self._joint.targets(values)
+        return None if self.joint is None else self.joint.targets(values)
 
     def log_prob(self, units: Tensor, values: Tensor, targets: Targets | None = None) -> Tensor:
         """The log-likelihood of each value. Shapes: (rows, outputs), (rows, columns) to (rows, columns)."""
-        if self._joint is None:
+        if self.joint is None:
             return self.kinds[0].log_prob(units.unflatten(1, (len(self), -1)), values)
-        targets = self._joint.targets(values) if targets is None else targets
-        return self._joint.log_prob(units.t(), targets).t()
+        targets = self.joint.targets(values) if targets is None else targets
+        return self.joint.log_prob(units.t(), targets).t()
 
     def per_unit(self, flags: Tensor) -> Tensor:
         """Flags of columns, repeated for their input units. Shapes: (rows, columns) to (rows, inputs)."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from made.columns.base import Column
 from made.columns.form import Form
-from made.columns.fused import LARGEST_LOG_SCALE, TINY
+from made.columns.logistics import LARGEST_LOG_SCALE, TINY
 from made.errors import QuestionError
 from made.export.graph import Graph, Node
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from made.columns.base import LEAST_LEVEL, TAILS
-from made.columns.fused import LARGEST_LOG_SCALE
 from made.columns.logistic import CURVED_WIDE, WIDE_SCALES, WIDE_SHARES
+from made.columns.logistics import LARGEST_LOG_SCALE
 from made.columns.mixture import FARTHEST, MOST_STEPS, NODE_WEIGHTS, NODES
 from made.export.graph import Node
 from made.export.numbers import Numbers
