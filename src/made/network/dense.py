@@ -12,8 +12,6 @@ from made.network.calibration import scales
 from made.network.dropout import drop_out
 from made.network.masked import ACTIVATIONS, Network
 
-__all__ = ["dense_outputs"]
-
 
 def dense_outputs(
     network: Network,
@@ -35,24 +33,24 @@ def dense_outputs(
     weights = {name: network.get_parameter(name) for name in network.matrices}
     if dropout:
         x = drop_out(x, network.input_dropout, generator, rows=0)
-    x = h = x.t()
-    for layer in range(1, network.depth + 2):
-        last = layer > network.depth
-        offset = network.get_parameter("c" if last else f"b{layer}").unsqueeze(1)
+    h = x  # hidden units are (rows, units), of which products are faster
+    for layer in range(1, network.depth + 1):
+        offset: Tensor = network.get_parameter(f"b{layer}")
         if network.conditioning:
             of_layer = weights[f"U{layer}"]
-            offset = offset + (of_layer @ given.t().to(x.dtype) if layer == 1 else of_layer.sum(dim=1, keepdim=True))
-        y = torch.addmm(offset, weights["V" if last else f"W{layer}"], h)
-        if last:
-            y = torch.addmm(y, weights["A"], x) if network.direct else y
-            calibration = network.current_calibration
-            if calibration is None:
-                return y
-            of_columns = scales(calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
-            c = network.c.unsqueeze(1)
-            return c + (y - c) * network.columns.per_output(of_columns)
-        y = ACTIVATIONS[network.activation](y)
+            offset = offset + (given.to(x.dtype) @ of_layer.t() if layer == 1 else of_layer.sum(dim=1))
+        y = ACTIVATIONS[network.activation](torch.addmm(offset, h, weights[f"W{layer}"].t()))
         if dropout:
-            y = drop_out(y, network.dropout, generator, rows=1)
+            y = drop_out(y, network.dropout, generator, rows=0)
         h = h + y if network.joined(layer) else y
-    raise AssertionError
+    c = of_outputs = network.c.unsqueeze(1)
+    if network.conditioning:
+        of_layer = weights[f"U{network.depth + 1}"]
+        of_outputs = c + (of_layer.sum(dim=1, keepdim=True) if network.depth else of_layer @ given.t().to(x.dtype))
+    y = torch.addmm(of_outputs, weights["V"], h.t())
+    y = torch.addmm(y, weights["A"], x.t()) if network.direct else y
+    calibration = network.current_calibration
+    if calibration is None:
+        return y
+    of_columns = scales(calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
+    return c + (y - c) * network.columns.per_output(of_columns)
