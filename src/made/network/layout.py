@@ -106,14 +106,22 @@ class StoredLayout(Layout):
 
     def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
         super().__init__(columns, connectivity, buffers, like)
+        self._outputs = len(connectivity.degrees) - 1
         self._masks: dict[tuple[int, int], Tensor] = {}
 
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
+        masked = weight * self.mask(matrix)
+        if matrix[0] == self._outputs:
+            return torch.addmm(add, masked, x)
+        return torch.addmm(add.t(), x.t(), masked.t()).t()  # hidden units row after row: their products are faster
+
+    def mask(self, matrix: tuple[int, int]) -> Tensor:
+        """The mask of a matrix: 1 for a connection, otherwise 0."""
         if matrix not in self._masks:
             after, before = (self._degrees[layer] for layer in matrix)
             with torch.inference_mode(False):
-                self._masks[matrix] = after.unsqueeze(1).ge(before).to(weight.dtype)
-        return torch.addmm(add, weight * self._masks[matrix], x)
+                self._masks[matrix] = after.unsqueeze(1).ge(before).to(self.dtype)
+        return self._masks[matrix]
 
 
 class SortedLayout(Layout):

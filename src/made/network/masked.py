@@ -242,6 +242,12 @@ class Network(nn.Module):
             return False
         return whole_rows * sum(math.prod(self.shapes[name]) for name in self.matrices) <= MOST_STORED
 
+    def stored_masks(self, number: int) -> dict[str, Tensor]:
+        """The masks of the matrices of a connectivity that is stored."""
+        layout = self._without_weights(number, False)
+        assert isinstance(layout, StoredLayout)
+        return {name: layout.mask(matrix) for name, matrix in self.matrices.items()}
+
     def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
         """The output units. Shapes: (rows, columns) to (rows, outputs).
 
@@ -309,8 +315,9 @@ class Network(nn.Module):
 
     @property
     def current_calibration(self) -> Tensor | None:
-        """The calibration, unless the network is in training mode."""
-        return None if self.training else self.calibration
+        """The calibration, if it scales anything and the network is not in training mode."""
+        calibration = None if self.training else self.calibration
+        return calibration if calibration is not None and bool(calibration.any()) else None
 
     def rescaled(self, layout: Layout, y: Tensor, seen: Tensor) -> Tensor:
         """Output units of a pass, (outputs, rows), scaled by how many columns are seen, (columns, rows or 1)."""

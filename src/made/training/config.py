@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import is_not
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from made.errors import ParameterError
 from made.hints import argument
@@ -23,25 +24,24 @@ class AdamW(torch.optim.AdamW):
     """AdamW with one fused operation for each group, and little else: for small networks, torch's own takes longer to
     prepare a step than to make it."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._kept: dict[int, tuple[list[nn.Parameter], list[list[Tensor]]]] = {}
+
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         assert closure is None
-        for group in self.param_groups:
+        for number, group in enumerate(self.param_groups):
             weights = [weight for weight in group["params"] if weight.grad is not None]
-            for weight in weights:
-                if not self.state[weight]:
-                    zeros = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
-                    self.state[weight].update({"step": torch.zeros((), device=weight.device)} | zeros)
             if not weights:
                 continue
-            states = [self.state[weight] for weight in weights]
-            steps = [state["step"] for state in states]
+            averages, squares, steps = self._states(number, weights)
             torch._foreach_add_(steps, 1)
             torch._fused_adamw_(
                 weights,
                 [weight.grad for weight in weights],
-                [state["exp_avg"] for state in states],
-                [state["exp_avg_sq"] for state in states],
+                averages,
+                squares,
                 [],
                 steps,
                 lr=group["lr"],
@@ -52,6 +52,22 @@ class AdamW(torch.optim.AdamW):
                 amsgrad=False,
                 maximize=False,
             )
+
+    def _states(self, number: int, weights: list[nn.Parameter]) -> list[list[Tensor]]:
+        """The states of the weights of a group, as lists that are kept until other weights have gradients."""
+        kept, lists = self._kept.get(number, ([], []))
+        if (
+            len(kept) != len(weights)
+            or any(map(is_not, kept, weights))
+            or self.state[kept[0]]["step"] is not lists[2][0]
+        ):
+            for weight in weights:
+                if not self.state[weight]:
+                    zeros = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
+                    self.state[weight].update({"step": torch.zeros((), device=weight.device)} | zeros)
+            lists = [[self.state[weight][name] for weight in weights] for name in ("exp_avg", "exp_avg_sq", "step")]
+            self._kept[number] = weights, lists
+        return lists
 
 
 # Class, default learning rate, default epsilon, and name of the momentum argument.

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_likelihood
 from made.training.config import TrainingConfig
+from made.training.explicit import ExplicitLoss
 from made.training.pairs import CountedPairs
 from made.training.workers import ALONE, Share, Workers
 
@@ -43,6 +46,7 @@ MOST_HIDDEN = 3  # entries of a nearly complete row
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, are spread evenly
 
 
+@lru_cache(maxsize=256)
 def random_bits(seed: int, number: int, stream: int) -> int:
     """63 random bits, a function of the seed, a number and the stream."""
     return int(np.random.Philox(key=seed, counter=[0, 0, number, stream]).random_raw() >> 1)
@@ -64,13 +68,13 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows of which a random part is given.
+    """Rows of which a part is seen.
 
     Attributes:
-        rows: the evidence, with the input units of what is given alone.
+        rows: the evidence, with the input units of what is seen alone.
         asked: 1 for an entry that is asked for, otherwise 0, (rows, columns).
         weights: the weight of each row's NLL in the loss, (rows).
-        scale: what makes each row's NLL an estimate of that of the whole row, (rows); 0 for nearly complete rows.
+        scale: what makes each row's NLL an estimate of that of the whole row, (rows); 0 for rows that do not tell.
     """
 
     rows: Evidence
@@ -89,16 +93,19 @@ class Questions:
     Attributes:
         rows: the rows, some entries hidden if rows are to be incomplete.
         parts: the same rows with a random part of each given.
+        whole: the rows again, with the input units of what is not hidden, for losses that are written out.
     """
 
     rows: Evidence
     parts: Parts | None = None
+    whole: Parts | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, rows: slice) -> Questions:
-        return Questions(self.rows[rows], None if self.parts is None else self.parts[rows])
+        parts, whole = (None if each is None else each[rows] for each in (self.parts, self.whole))
+        return Questions(self.rows[rows], parts, whole)
 
 
 class Objective:
@@ -115,6 +122,9 @@ class Objective:
     ) -> None:
         self.network, self.config = network, config
         self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
+        prepared = rows.inputs is not None and rows.targets is not None
+        stored = network.stores(0) if config.whole_rows else True
+        self.explicit = ExplicitLoss(network) if prepared and stored and ExplicitLoss.supported(network) else None
 
     def questions(self, rows: Evidence, update: int, places: Tensor | None = None, of: int = 0) -> Questions:
         """What the updates from ``update`` on ask of these rows; of some ``of`` more, ``places`` says which."""
@@ -123,7 +133,38 @@ class Objective:
         parts = self._parts(rows, generator, config.nearly_complete) if config.segments > 1 else None
         if config.whole_rows and config.incomplete_rows:
             rows = hide_at_random(rows, config.incomplete_rows, generator)
-        return Questions(rows, parts)
+        return Questions(rows, parts, self._whole(rows) if self.explicit is not None and config.whole_rows else None)
+
+    def batches(self, data: Evidence, rows: Tensor, update: int, places: Tensor | None = None) -> list[Questions]:
+        """What the updates from ``update`` on ask of these rows of the data, for each update.
+
+        The rows are those of whole batches, one after the other; ``places`` says which of them a worker takes.
+        """
+        config, device = self.config, rows.device
+        own = torch.arange(len(rows)) if places is None else places
+        numbers = own // config.batch_size
+        sizes = numbers.bincount().tolist()
+        whole = [self._mask_of_whole_rows(update + number) is not None for number in range(len(sizes))]
+        if self.explicit is None or config.segments < max(2, len(self.network.columns)):
+            drawn = self.questions(data[rows if places is None else rows[own]], update, places, len(rows))
+            return [drawn[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+        # A loss that is written out needs the parts of rows or the whole ones, not both.
+        generator, flags = self._generator(update, ENTRIES, data), torch.tensor(whole)[numbers]
+        generator.of = len(rows)
+        found: dict[bool, Questions] = {}
+        for is_whole in sorted(set(whole)):
+            which = own[flags == is_whole].to(device)
+            generator.rows, some = which, data[rows[which]]
+            if not is_whole:
+                found[is_whole] = Questions(some, parts=self._parts(some, generator, config.nearly_complete))
+                continue
+            some = hide_at_random(some, config.incomplete_rows, generator) if config.incomplete_rows else some
+            found[is_whole] = Questions(some, whole=self._whole(some))
+        ends, batches = {False: 0, True: 0}, []
+        for size, is_whole in zip(sizes, whole, strict=True):
+            ends[is_whole] += size
+            batches.append(found[is_whole][ends[is_whole] - size : ends[is_whole]])
+        return batches
 
     def __call__(
         self, questions: Questions, update: int, first_row: int, workers: Workers = ALONE, of: int | None = None
@@ -137,11 +178,9 @@ class Objective:
         generator.rows, generator.of = None if share.whole else share.rows, share.of
         whole, by_update = True, config.mask_for == "update"
         mask: int | Connectivity | range = update if by_update else range(first_row, first_row + share.of)[share.rows]
-        # With a segment for each column no unit is masked, and random queries are those of orderless training.
-        masked = config.segments < len(self.network.columns)
-        if config.whole_rows and self._bits(update, WHOLE_ROW) < config.whole_rows * 2**63:
-            mask, whole = self._bits(update, WHOLE_ROW_MASK) % family.whole_rows, not config.incomplete_rows
-        elif family.any_order and masked and self._bits(update, QUERY) < config.questions * 2**63:
+        if (stored := self._mask_of_whole_rows(update)) is not None:
+            mask, whole = stored, not config.incomplete_rows
+        elif self._asks_questions(update):
             batch, whole = query_at_random(batch, generator), False
             mask = family.draw(update if by_update else first_row, lowest=0)
         elif questions.parts is not None:
@@ -151,6 +190,28 @@ class Objective:
         if not whole or not share.counts:
             return Loss(nll, None)
         return Loss(nll, nll.detach() if share.whole else nll.detach() * (share.of / len(batch)), len(batch))
+
+    def differentiate(
+        self, questions: Questions, update: int, first_row: int, workers: Workers = ALONE, of: int | None = None
+    ) -> Loss:
+        """The loss of a batch, as above; each parameter that it depends on gets its gradient."""
+        explicit, config, mask = self.explicit, self.config, self._mask_of_whole_rows(update)
+        share = workers.share(len(questions) if of is None else of)
+        parts = questions.parts if mask is None else questions.whole
+        if explicit is None or parts is None or (mask is None and self._asks_questions(update)):
+            loss = self(questions, update, first_row, workers, of)
+            loss.value.backward()
+            return loss._replace(value=loss.value.detach())
+        assert parts.rows.inputs is not None
+        assert parts.rows.targets is not None
+        masks, pairs = None if mask is None else self.network.stored_masks(mask), None
+        if mask is None and self.pairs and update % PAIRS_EVERY == 0:
+            which, own, weight = self.pairs.turn(update // PAIRS_EVERY, max(16, share.of // 4), workers)
+            pairs = self.pairs, which, config.pairs * PAIRS_EVERY * weight * own.counts
+        weights = parts.weights * (share.counts / share.of)
+        nll, loss_of_pairs = explicit.of_rows(parts.rows.inputs, parts.rows.targets, parts.asked, weights, masks, pairs)
+        value = nll @ weights
+        return self._told(value if loss_of_pairs is None else value + loss_of_pairs, nll, parts, share)
 
     @torch.no_grad()
     def mean_over_orderings(
@@ -178,20 +239,31 @@ class Objective:
         if self.pairs and update % PAIRS_EVERY == 0:
             loss = self.pairs.loss(update // PAIRS_EVERY, max(16, share.of // 4), generator, workers)
             value = value + self.config.pairs * PAIRS_EVERY * loss
-        # None, if all rows of a small batch are nearly complete.
+        return self._told(value, nll.detach(), parts, share)
+
+    def _told(self, value: Tensor, nll: Tensor, parts: Parts, share: Share) -> Loss:
+        """A loss with the NLL of whole rows that parts of rows estimate: none, if all rows are nearly complete."""
         counted = int(parts.scale.count_nonzero()) if share.counts else 0
-        return Loss(value, (nll.detach() * parts.scale).sum() / counted, counted) if counted else Loss(value, None)
+        return Loss(value, nll @ parts.scale / counted, counted) if counted else Loss(value, None)
 
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
         rows, nearly = give_at_random(rows, generator, nearly_complete)
-        columns = self.network.columns
-        inputs = columns.encode(rows.values) if rows.inputs is None else rows.inputs
+        inputs = self.network.columns.encode(rows.values) if rows.inputs is None else rows.inputs
         assert rows.given is not None
-        asked = rows.asked.to(rows.values.dtype)
-        scale = rows.is_observed.sum(dim=1) / asked.sum(dim=1).clamp_(min=1)
+        given, observed = rows.given.to(inputs.dtype), rows.is_observed.to(inputs.dtype)
+        asked = observed - given
+        scale = observed.sum(dim=1) / asked.sum(dim=1).clamp_(min=1)
         weights, scale = (scale.sqrt(), scale.masked_fill(nearly, 0)) if nearly_complete else (scale, scale)
-        return Parts(replace(rows, inputs=inputs * columns.per_unit(rows.given)), asked, weights, scale)
+        return Parts(replace(rows, inputs=inputs * self.network.columns.per_unit(given)), asked, weights, scale)
+
+    def _whole(self, rows: Evidence) -> Parts:
+        """Rows of which all is asked for and, as far as the mask allows, seen."""
+        asked, inputs = rows.is_observed.to(rows.values.dtype), rows.inputs
+        if inputs is not None and rows.observed is not None:
+            inputs = inputs * self.network.columns.per_unit(asked)
+        ones = torch.ones_like(asked[:, 0])
+        return Parts(replace(rows, inputs=inputs), asked, ones, ones * (not self.config.incomplete_rows))
 
     def _nll_of_parts(self, parts: Parts, generator: torch.Generator | None = None) -> Tensor:
         """The NLL of what is asked of each row, given what is given and nothing else. Shape: (rows)."""
@@ -200,6 +272,18 @@ class Objective:
         assert rows.given is not None
         units = dense_outputs(network, rows.inputs, rows.given, dropout=network.training, generator=generator)
         return -(network.columns.log_prob(units.t(), rows.values, rows.targets) * parts.asked).sum(dim=1)
+
+    def _mask_of_whole_rows(self, update: int) -> int | None:
+        """The mask of an update that predicts whole rows; ``None`` for all other updates."""
+        if not self.config.whole_rows or self._bits(update, WHOLE_ROW) >= self.config.whole_rows * 2**63:
+            return None
+        return self._bits(update, WHOLE_ROW_MASK) % self.network.connectivities.whole_rows
+
+    def _asks_questions(self, update: int) -> bool:
+        """Whether an update for parts of rows has random queries and a mask."""
+        # With a segment for each column no unit is masked, and random queries are those of orderless training.
+        masked = self.network.connectivities.any_order and self.config.segments < len(self.network.columns)
+        return masked and self._bits(update, QUERY) < self.config.questions * 2**63
 
     def _generator(self, number: int, stream: int, evidence: Evidence) -> BatchGenerator:
         generator = BatchGenerator(evidence.values.device)

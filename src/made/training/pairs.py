@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from made.columns.segments import Segments, Softmax
 from made.network.dense import dense_outputs
 from made.network.dropout import BatchGenerator
 from made.network.masked import Network
 from made.queries.batches import blocks
 from made.queries.evidence import Evidence
 from made.training.order import some_rows
-from made.training.workers import ALONE, Workers
+from made.training.workers import ALONE, Share, Workers
 
 __all__ = ["CountedPairs"]
 
@@ -106,20 +107,36 @@ class CountedPairs:
         self.padding = torch.arange(widest, device=device) >= lengths.unsqueeze(1)
         self.units = tensor([starts[index] + k for index in several for k in range(widths[index])])
         self.values = tensor([first[index] + k for index in several for k in range(widths[index])])
+        # The same units as segments of a softmax.
+        self.logits = torch.cat([self.single_units, self.units])
+        self.of_logits = self.answers[torch.cat([self.ones, self.values])]
+        self.of_segments = self.weights[torch.cat([self.single, self.several])]
+        numbers = [
+            *range(len(single)),
+            *(len(single) + i for i, index in enumerate(several) for _ in range(widths[index])),
+        ]
+        self.segments = Segments(numbers, len(widths), len(single), self.answers)
 
     def __len__(self) -> int:
         """The number of contexts; 0 if there are not two columns with a list of values, or too many values."""
         return len(self.given) if self.listed else 0
 
-    def loss(self, turn: int, most: int, generator: BatchGenerator | None = None, workers: Workers = ALONE) -> Tensor:
-        """The loss of all contexts, or of ``most`` of them, other ones in each turn, as an estimate of it.
+    def turn(self, turn: int, most: int, workers: Workers = ALONE) -> tuple[Tensor, Share, float]:
+        """All contexts, or ``most`` of them, other ones in each turn, for an estimate of the loss.
 
-        Of several workers, each computes what its share of the contexts contributes.
+        Of several workers, each takes its share of the contexts.
+
+        Returns:
+            The contexts, the share of this worker, and the weight of their loss.
         """
         number = min(len(self), most)
         turns = torch.arange(turn * number, (turn + 1) * number, device=self.given.device) % len(self)
         share = workers.share(number)
-        which = self.order[turns[share.rows]]
+        return self.order[turns[share.rows]], share, len(self) / number
+
+    def loss(self, turn: int, most: int, generator: BatchGenerator | None = None, workers: Workers = ALONE) -> Tensor:
+        """The loss of all contexts, or of ``most`` of them as an estimate of it; see :meth:`turn`."""
+        which, share, weight = self.turn(turn, most, workers)
         if generator is not None:
             generator.rows, generator.of = None if share.whole else share.rows, share.of
         network, given = self.network, self.given[which]
@@ -131,7 +148,16 @@ class CountedPairs:
             padded = units[self.padded].masked_fill(self.padding.unsqueeze(2), -torch.inf)
             loss = loss + (weights[self.several] * padded.logsumexp(dim=1)).sum()
             loss = loss - (answers[self.values] * units.index_select(0, self.units)).sum()
-        return share.part(loss * (len(self) / number))
+        return share.part(loss * weight)
+
+    def differentiate(self, units: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of some contexts, given their output units, (outputs, contexts), and its gradient, written out."""
+        softmax = Softmax(self.segments, units.index_select(0, self.logits))
+        softmax.evaluate()
+        weights, answers = self.of_segments.index_select(1, which), self.of_logits.index_select(1, which)
+        loss = (weights * softmax.log_sums).sum() - (answers * softmax.logits).sum()
+        of_logits = softmax.gradient(weights, torch.empty_like(answers)).add_(answers).neg_()
+        return loss, torch.zeros_like(units).index_copy_(0, self.logits, of_logits)
 
 
 def _in_parts(rows: Evidence, which: Tensor | slice) -> Iterator[tuple[slice, Evidence]]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.utils import get_total_norm
 
 from made.network.threads import Threads
 from made.queries.evidence import Evidence
@@ -25,10 +24,11 @@ def update_threads(objective: Objective, parameters: Sequence[Tensor], batch: Ev
     """
 
     def gradient() -> list[Tensor]:
-        loss = objective(objective.questions(batch, 0), 0, 0).value
-        found = torch.autograd.grad(loss, list(parameters), allow_unused=True)
-        gradients = [each for each in found if each is not None]
-        return [*gradients, get_total_norm(gradients)]  # which clipping takes
+        for weight in parameters:
+            weight.grad = None
+        objective.differentiate(objective.questions(batch, 0), 0, 0)
+        gradients = [weight.grad for weight in parameters if weight.grad is not None]
+        return [*gradients, *torch._foreach_norm(gradients)]  # noqa: SLF001  # which clipping takes
 
     threads = Threads()
     if torch.get_num_threads() > 1:

@@ -105,7 +105,7 @@ class Trainer:
             network.slower(),
         )
         self.average = self._copy() if config.average else None
-        self._drawn = (-1, -1), Questions(self.data[:0])
+        self._drawn: tuple[tuple[int, int], list[Questions]] = (-1, -1), []
         self.best: list[dict[str, Tensor]] = []
         self.state = State()
         if state is not None:
@@ -274,15 +274,13 @@ class Trainer:
 
     def _questions(self, epoch: int, position: int) -> Questions:
         """What an update asks of the rows of this worker; :data:`TOGETHER` of them are drawn at a time."""
-        size, (number, place) = self.config.batch_size, divmod(position, TOGETHER)
+        number, place = divmod(position, TOGETHER)
         if self._drawn[0] != (epoch, number):
-            first = number * TOGETHER
+            first, size = number * TOGETHER, self.config.batch_size
             rows = self._order(epoch)[first * size : (first + TOGETHER) * size]
             own, update = self.workers.places(len(rows), size), epoch * self.updates_per_epoch + first
-            some = self.data[rows if own is None else rows[own]]
-            self._drawn = (epoch, number), self.objective.questions(some, update, own, len(rows))
-        own_size = len(range(size)[self.workers.share(size).rows])
-        return self._drawn[1][place * own_size : (place + 1) * own_size]
+            self._drawn = (epoch, number), self.objective.batches(self.data, rows, update, own)
+        return self._drawn[1][place]
 
     def _update(self, stop: Sequence[int] = ()) -> bool:
         """One update; returns whether a worker was asked to ``stop``: all of them then stop after the same one."""
@@ -295,16 +293,17 @@ class Trainer:
         for weight in self.parameters.values():
             weight.grad = None
         before = epoch * self.rows + position * config.batch_size
-        loss, nll, counted = self.objective(batch, update, before, self.workers, rows)
-        loss.backward()
+        loss, nll, counted = self.objective.differentiate(batch, update, before, self.workers, rows)
         gradients = [weight.grad for weight in self.parameters.values() if weight.grad is not None]
-        value, told = loss.detach(), loss.new_zeros(()) if nll is None else nll
-        counts = loss.new_tensor([counted, len(stop)])
+        told, stopped = torch.zeros_like(loss) if nll is None else nll, len(stop)
         if self.workers.count > 1:
-            self.workers.add([*gradients, value, told := told * counted, counts])
-            told = told / counts[0]
-        norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
-        value, size, reported, counted, stopped = torch.stack([value, norm, told, *counts]).tolist()
+            counts = loss.new_tensor([counted, stopped])
+            self.workers.add([*gradients, loss, told := told * counted, counts])
+            counted, stopped = counts.int().tolist()
+            told = told / max(counted, 1)
+        norms = torch._foreach_norm(gradients)  # noqa: SLF001
+        value, reported, *sizes = torch.stack([loss, told, *norms]).tolist()
+        size = math.hypot(*sizes)
         if not math.isfinite(value) or not math.isfinite(size):
             raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
         if config.clip is not None and size > config.clip:
