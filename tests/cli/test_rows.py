@@ -12,7 +12,6 @@ import pytest
 from command import run, run_json
 from made import MADE
 from made.cli.on_error import RowFilter, spread
-from made.cli.options import OnError
 from made.io.read import read
 from made.io.write import spreadsheet_safe
 from made.tables.field import Field
