@@ -25,7 +25,8 @@ __all__ = ["BlockQuestion", "answer_block", "answers_on_ray", "read_blocks"]
 READING = 0.5  # processors for a file that is read: other than for answers, lest Ray does both in one task
 
 T_co = TypeVar("T_co", covariant=True)
-Row = dict[str, Any]  # of a data set of Ray: "content" is pickled, "failure" a sentence from a machine without `made`
+# Of a data set of Ray: "content" is a block, an answer or an error, "failure" a sentence from a machine without `made`.
+Row = dict[str, Any]
 
 
 class BlockQuestion(Protocol[T_co]):
@@ -63,7 +64,7 @@ def answers_on_ray(
 
         if ray.available_resources().get("CPU", 0) < 1:
             note("Note: the question waits for processors of the cluster that are in use.")
-        sent, version = ray.put((cloudpickle.dumps(question), files)), __version__
+        sent, version = ray.put((question, files)), __version__
 
         def on_worker(function: str, *args: Any) -> Any:  # not by name, so that a machine without `made` can say so
             import socket
@@ -145,10 +146,8 @@ def answer_block(sent: Any, host: str, content: bytes) -> Row:
 def _opened(sent: Any) -> tuple[BlockQuestion[Any], Callable[[int, int, Any], Any]]:
     """The question, alone and to the model; for all blocks that a worker gets."""
     import ray
-    from ray import cloudpickle
 
-    pickled, files = ray.get(sent)
-    question: BlockQuestion[Any] = cloudpickle.loads(pickled)
+    question, files = ray.get(sent)
     with tempfile.TemporaryDirectory(prefix="made-") as folder:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)
