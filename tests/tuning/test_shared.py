@@ -92,7 +92,7 @@ def test_a_search_that_is_there_is_joined(tmp_path, kind) -> None:
     assert second.trials[:3] == first.trials
     assert search(tmp_path / "first", storage, trials=None).trials == second.trials  # which is finished
     assert len({trial.params["learning_rate"] for trial in second.trials}) == 5
-    with pytest.raises(DataError, match="searches on other rows: .* another storage"):
+    with pytest.raises(DataError, match=r"searches on other rows: .* another storage"):
         search(tmp_path / "third", storage, train=TRAIN[1:])
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_shared_is_refused(tmp_path) -> None:
         "nonsense://me:secret@there",
         "sqlite:////no/where.db",
     ):
-        with pytest.raises(QuestionError, match="the storage .* cannot be used") as refused:
+        with pytest.raises(QuestionError, match=r"the storage .* cannot be used") as refused:
             search(tmp_path / "other", url)
         assert "secret" not in str(refused.value)
         assert not (tmp_path / "other").exists()

@@ -20,8 +20,6 @@ from made.errors import ClusterError, DataError
 from made.model.folder import Folder
 from made.model.manifest import MANIFEST
 
-__all__ = ["BlockQuestion", "answer_block", "answers_on_ray", "read_blocks"]
-
 READING = 0.5  # processors for a file that is read: other than for answers, lest Ray does both in one task
 
 T_co = TypeVar("T_co", covariant=True)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 STEP = 0x9E3779B1  # odd, so that the seeds of 2**32 blocks differ
 
+
 def double(like: Tensor) -> torch.dtype:
     """Double precision, or the dtype of ``like`` on a device that has none."""
     return like.dtype if like.device.type == "mps" else torch.float64
