@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import Any, Self
 
 __all__ = [
     "ClusterError",
@@ -97,10 +98,26 @@ class UnseenWarning(UserWarning):
         super().__init__(" Also, ".join(parts))
 
     @classmethod
-    def together(cls, warnings: Iterable[UnseenWarning]) -> UnseenWarning | None:
+    def collected(cls) -> list[UnseenWarning]:
+        """Such warnings, collected from now on instead of shown, within :func:`warnings.catch_warnings`."""
+        found: list[UnseenWarning] = []
+        show = warnings.showwarning
+
+        def collect(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+            if isinstance(message, UnseenWarning):
+                found.append(message)
+            else:
+                show(message, *args, **kwargs)
+
+        warnings.simplefilter("always", cls)
+        warnings.showwarning = collect
+        return found
+
+    @classmethod
+    def together(cls, several: Iterable[UnseenWarning]) -> UnseenWarning | None:
         """One warning for several; None for none."""
         counts, rounded = Counter[str](), Counter[str]()
-        for each in warnings:
+        for each in several:
             counts.update(each.counts)
             rounded.update(each.rounded)
         return cls(counts, rounded) if counts else None

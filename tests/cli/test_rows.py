@@ -12,7 +12,6 @@ import pytest
 from command import run, run_json
 from made import MADE
 from made.cli.on_error import RowFilter, spread
-from made.cli.options import OnError
 from made.io.read import read
 from made.io.write import spreadsheet_safe
 from made.tables.field import Field
@@ -171,7 +170,7 @@ def test_a_value_that_is_given_may_be_missing_in_a_row(home) -> None:
 
 def test_bad_values_are_found_once_and_not_once_for_each_row(home, monkeypatch) -> None:
     made = MADE.load(home / "model")
-    sieve = RowFilter(made.model_, OnError.skip)
+    sieve = RowFilter(made.model_, skip=True)
     table = pa.concat_tables([read(home / "good.csv")] * 20)
     kinds = ["horse" if row % 2 else kind for row, kind in enumerate(table["kind"].to_pylist())]
     table = table.set_column(0, "kind", pa.array(kinds))
@@ -182,7 +181,7 @@ def test_bad_values_are_found_once_and_not_once_for_each_row(home, monkeypatch) 
         return encode(*arguments, **more)
 
     monkeypatch.setattr(Field, "encode", counted)
-    _, parts = sieve.answers(0, table, len)
+    _, parts = sieve.answers(table, len)
     assert sum(count for _, count in parts) == 1200
     assert sieve.skipped == 1200
     assert len(calls) < 20

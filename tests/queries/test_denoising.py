@@ -11,6 +11,7 @@ from made import MADE, Binary, Categorical, Columns, Connectivities, Network, lo
 from made.errors import QuestionError
 from made.queries.denoising import Denoised, Gibbs, denoise
 from made.queries.ensemble import Ensemble
+from made.queries.random import of_block
 from oracle import randomize, worlds
 
 NAN = np.nan
@@ -305,6 +306,9 @@ def test_blocks_do_not_change_the_answer(mixed, monkeypatch) -> None:
     monkeypatch.setattr("made.queries.batches.ROWS_AT_A_TIME", 4)
     assert model.denoise(table.head(10), 0.2).equals(whole)
     generator = torch.Generator().manual_seed(3)
-    parts = [model.denoise(table[first : first + 4], 0.2, strategy="mean", random_state=generator) for first in (0, 4)]
-    again = model.denoise(table[:8], 0.2, strategy="mean", random_state=torch.Generator().manual_seed(3))
+    parts = []
+    for number in (1, 0):  # in any order
+        rows, random = table[4 * number : 4 * number + 4], of_block(generator, number)
+        parts.insert(0, model.denoise(rows, 0.2, strategy="mean", random_state=random))
+    again = model.denoise(table[:8], 0.2, strategy="mean", random_state=generator)
     assert pd.concat(parts).equals(again)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from made import MADE
+from made.queries.random import of_block
 
 NAN = np.nan
 RANDOM = np.random.default_rng(0)
@@ -90,16 +91,20 @@ def test_a_table_in_blocks_is_answered_as_one_at_once(model, monkeypatch) -> Non
     parts = [MISSING[first : first + 64] for first in range(0, 400, 64)]
     assert np.array_equal(np.concatenate([model.score_samples(part) for part in parts]), model.score_samples(MISSING))
     for strategy, draws in (("sample", 1), ("sample", 3), ("mode", 1), ("mean", 1)):
-        generators = [torch.Generator().manual_seed(5) for _ in range(2)]
+        generator = torch.Generator().manual_seed(5)
         options = {"strategy": strategy, "n_draws": draws}
-        whole = model.impute(MISSING, random_state=generators[0], **options)
-        pieces = [model.impute(part, random_state=generators[1], **options) for part in parts]
+        pieces = [
+            model.impute(part, random_state=of_block(generator, number), **options) for number, part in enumerate(parts)
+        ]
+        whole = model.impute(MISSING, random_state=generator, **options)
         if draws > 1:
             whole, pieces = pd.concat(whole), [each[draw] for draw in range(draws) for each in pieces]
         assert pd.concat(pieces).equals(whole)
-    generators = [torch.Generator().manual_seed(5) for _ in range(2)]
-    drawn = [model.sample(64, random_state=generators[0]) for _ in range(3)]
-    assert pd.concat(drawn, ignore_index=True).equals(model.sample(192, random_state=generators[1]))
+    generator = torch.Generator().manual_seed(5)
+    drawn = [model.sample(64, random_state=of_block(generator, number)) for number in range(3)]
+    whole = model.sample(192, random_state=generator)
+    assert pd.concat(drawn, ignore_index=True).equals(whole)
+    assert not whole.equals(model.sample(192, random_state=generator))  # which has gone on
     chances = [model.predict_proba(part, target="kind") for part in parts]
     assert np.array_equal(np.concatenate(chances), model.predict_proba(MISSING, target="kind"))
     # Blocks of another size: the same but for rounding.

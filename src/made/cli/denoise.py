@@ -41,6 +41,7 @@ def denoise(
     import pyarrow as pa
 
     from made.queries.batches import counted_from
+    from made.queries.random import of_block
 
     model = load(folder, masks)
     errors = assignments("--column-error", column_error, model) or {}
@@ -53,10 +54,11 @@ def denoise(
     with ExitStack() as files:
         output = files.enter_context(Output(out, names, safe_csv))
         listed = changes and files.enter_context(Output(changes, safe_csv=safe_csv, silent=True))
-        for first, rows in stream_rows(data, model):
+        for number, (first, rows) in enumerate(stream_rows(data, model)):
+            own = of_block(random, number)
             with counted_from(first):
                 clean, how = model.denoise(
-                    rows, error, column_error=errors, strategy=strategy, return_uncertainty=True, random_state=random
+                    rows, error, column_error=errors, strategy=strategy, return_uncertainty=True, random_state=own
                 )
             output.write(clean)
             which = how.wrong > 0.5 if mean else how.changed

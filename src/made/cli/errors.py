@@ -69,7 +69,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         mode.json, mode.quiet = as_json, quiet
         try:
             with warnings.catch_warnings(), for_command_line():
-                unseen = _counted_unseen()
+                unseen = UnseenWarning.collected()  # one note counts those of all batches
                 function(**arguments)
                 sys.stdout.flush()
                 if found := UnseenWarning.together(unseen):
@@ -93,22 +93,6 @@ def with_options(function: Callable[..., None], options: Mapping[str, Any], defa
     function.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
     function.__annotations__ = {each.name: each.annotation for each in every}
     return function
-
-
-def _counted_unseen() -> list[UnseenWarning]:
-    """Warnings about values unseen in training, collected from now on: one note counts those of all batches."""
-    found: list[UnseenWarning] = []
-    show = warnings.showwarning
-
-    def count(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        if isinstance(message, UnseenWarning):
-            found.append(message)
-        else:
-            show(message, *args, **kwargs)
-
-    warnings.simplefilter("always", UnseenWarning)
-    warnings.showwarning = count
-    return found
 
 
 def report(error: BaseException) -> int:

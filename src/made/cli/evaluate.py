@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from made.cli.errors import command
-from made.cli.inputs import load
+from made.cli.inputs import load, stream_rows
 from made.cli.on_error import RowFilter
 from made.cli.options import DATA, GIVEN, MASKS, MODEL, SEED
 from made.cli.parsing import columns
@@ -21,13 +21,18 @@ def evaluate(folder: MODEL, data: DATA, given: GIVEN = None, masks: MASKS = None
     import numpy as np
     import torch
 
+    from made.queries.batches import counted_from
     from made.queries.likelihood import mean_and_interval
 
     model = load(folder, masks)
-    log_p = np.concatenate(list(RowFilter(model).log_probs(data, given)))
+    names, parts, row_filter = columns("--given", given, model), [], RowFilter(model)
+    for first, rows in stream_rows(data, model):
+        with counted_from(first):
+            parts.append(row_filter.log_probs(rows, names))
+    log_p = np.concatenate(parts)
     nll, half = mean_and_interval(-torch.from_numpy(log_p))
     count = len(model.masks)
-    asked = len(model.schema.fields) - len(set(columns("--given", given, model) or []))
+    asked = len(model.schema.fields) - len(set(names or []))
     bits = nll / math.log(2) / max(asked, 1)
     if mode.json:
         print_json({"nll": nll, "ci95": half, "rows": len(log_p), "masks": count, "bits_per_column": bits})

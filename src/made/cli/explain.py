@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import warnings
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
+from made.cli.asking import Asking
 from made.cli.errors import command
 from made.cli.inputs import load
 from made.cli.on_error import RowFilter, spread
-from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError, option
+from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, RAY, SAFE_CSV, SEED, OnError, option
 from made.cli.output import Output
 from made.cli.printing import mode, print_json, print_table
+from made.cli.questions import RowQuestion
 from made.errors import UnseenWarning
+
+if TYPE_CHECKING:
+    import torch
 
 REFERENCE = 500  # rows that are drawn from the model
 MOST_ENTRIES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surprises(RowQuestion):
+    """The surprise of every entry."""
+
+    def tables(self, row_filter: RowFilter, rows: Any, random: torch.Generator) -> dict[str, Any]:
+        rows, parts = row_filter.answers(rows, row_filter.model.surprise, blank=True)
+        return {"surprise": spread(parts, len(rows), list(row_filter.model.schema.names))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastLikely(RowQuestion):
+    """The least likely rows of a block: their numbers, their NLL, and the rows themselves."""
+
+    top: int
+
+    def tables(self, row_filter: RowFilter, rows: Any, random: torch.Generator) -> dict[str, Any]:
+        import numpy as np
+
+        log_p = row_filter.log_probs(rows, None).astype(np.float64)
+        seen = ~np.isnan(log_p)
+        odd = log_p.argsort(kind="stable")[: min(self.top, seen.sum())]  # NaN is last
+        # A copy, so that the rest of the block can be freed.
+        return {"row": odd, "nll": -log_p[odd], "rows": rows.take(odd) if hasattr(rows, "column_names") else rows[odd]}
 
 
 @command
@@ -26,6 +57,7 @@ def explain(
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
+    ray: RAY = None,
     seed: SEED = None,
 ) -> None:
     """Find the least likely rows, and the entries that make them so.
@@ -37,24 +69,19 @@ def explain(
     import numpy as np
 
     model = load(folder, masks)
-    names, row_filter = list(model.schema.names), RowFilter(model, on_error)
+    names, skip = list(model.schema.names), on_error is OnError.skip
     if out is not None:
-        with Output(out, names, safe_csv) as output:
-            for _, rows, parts in row_filter.stream(data, model.surprise, blank=True):
-                output.write(spread(parts, len(rows), names))
-            output.facts = row_filter.facts()
-        row_filter.note()
+        asking = Asking(Surprises(masks=masks, skip=skip), model, folder, data, ray)
+        asking.write({"surprise": Output(out, names, safe_csv)})
         return
-    count, oddest = 0, list[tuple[int, float, Any]]()  # the number, the NLL and the values of rows
-    for first, rows, scored in row_filter.stream(data, model.score_samples):
-        for places, log_p in scored:
-            for index in log_p.astype(np.float64).argsort(kind="stable")[:top].tolist():
-                row = int(places[index])
-                # A copy, so that the rest of the batch can be freed.
-                one = rows.take([row]) if hasattr(rows, "column_names") else rows[row : row + 1].copy()
-                oddest.append((first + row, -float(log_p[index]), one))
-            oddest = sorted(oddest, key=lambda each: (-each[1], each[0]))[:top]
-        count += len(rows)
+    asking = Asking(LeastLikely(masks=masks, skip=skip, top=top), model, folder, data, ray)
+    oddest = list[tuple[int, float, Any]]()  # the number, the NLL and the values of rows
+    for answer in asking.answers():
+        first, rows = asking.tally.rows - answer.rows, answer.tables["rows"]
+        for place, (row, nll) in enumerate(zip(answer.tables["row"], answer.tables["nll"], strict=True)):
+            one = rows.slice(place, 1) if hasattr(rows, "column_names") else rows[place : place + 1]
+            oddest.append((first + int(row), float(nll), one))
+        oddest = sorted(oddest, key=lambda each: (-each[1], each[0]))[:top]
     drawn = np.asarray(model.surprise(model.sample(REFERENCE, random_state=0)), dtype=np.float64)
     usual = np.nan_to_num(np.nanmedian(np.where(np.isnan(drawn).all(axis=0), 0.0, drawn), axis=0))
     found: list[dict[str, Any]] = []
@@ -70,15 +97,15 @@ def explain(
         as_usual = {names[d]: float(usual[d]) for d in ranked}
         found.append({"row": row, "nll": nll, "surprise": surprises, "usual": as_usual, "values": values})
     if mode.json:
-        print_json({"rows": found} | row_filter.facts())
+        print_json({"rows": found} | asking.facts())
         return
-    row_filter.note()
+    asking.tally.note()
     lines = []
     for each in found:
         excess = {name: value - each["usual"][name] for name, value in list(each["surprise"].items())[:MOST_ENTRIES]}
         entries = [f"{name}={each['values'][name]} (+{value:.1f})" for name, value in excess.items() if value >= 0.05]
         entries = entries or ["none by itself"]
         lines.append([str(each["row"]), f"{each['nll']:.2f}", ", ".join(entries)])
-    rows_seen = count - row_filter.skipped
+    rows_seen = asking.tally.rows - asking.tally.skipped
     title = f"The {len(found)} least likely of {rows_seen} rows (row 0 is the first); nats above what is usual"
     print_table(title, ["row", "NLL", "surprising entries"], lines, right=["row", "NLL"])

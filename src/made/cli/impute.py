@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from made.cli.asking import Asking
 from made.cli.errors import command, usage
 from made.cli.inputs import load
 from made.cli.on_error import Parts, RowFilter, spread
-from made.cli.options import DATA, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError, flag, option
+from made.cli.options import DATA, MODEL, ON_ERROR, OUT, RAY, SAFE_CSV, SEED, OnError, flag, option
 from made.cli.output import Output, arrow, texts
 from made.cli.printing import mode, note, print_json
+from made.cli.questions import RowQuestion
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import torch
     from numpy.typing import NDArray
 
     from made.model.model import Model
     from made.tables.field import Field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imputation(RowQuestion):
+    """The imputed tables, each as a table of its own or all as one; and the uncertainty of their values."""
+
+    strategy: str
+    draws: int
+    stack: bool
+    uncertainty: bool
+
+    @property
+    def numbered(self) -> Collection[str]:
+        return [*(["stacked"] if self.stack else []), *(["uncertainty"] if self.uncertainty else [])]
+
+    def tables(self, row_filter: RowFilter, rows: Any, random: torch.Generator) -> dict[str, Any]:
+        import numpy as np
+        import pyarrow as pa
+
+        model = row_filter.model
+        names = list(model.schema.names)
+
+        def fill(some: Any) -> tuple[list[Any], Any]:
+            """The imputed tables, and their uncertainty."""
+            answer = model.impute(
+                _as_floats(some, model),
+                strategy=self.strategy,  # type: ignore[arg-type]
+                n_draws=self.draws,
+                return_uncertainty=self.uncertainty,
+                random_state=random,
+            )
+            filled, sure = answer if self.uncertainty else (answer, None)
+            return [filled] if self.draws == 1 else list(filled), sure
+
+        rows, parts = row_filter.answers(rows, fill, blank=True)
+        imputed = [
+            spread([(at, some[draw]) for at, (some, _) in parts], len(rows), names) for draw in range(self.draws)
+        ]
+        tables = {f"draw {draw}": table for draw, table in enumerate(imputed, start=1)}
+        if self.stack:
+            table = _alternating([arrow(each, names) for each in imputed])
+            table = table.add_column(0, "draw", pa.array(np.tile(np.arange(1, self.draws + 1), len(rows))))
+            tables = {"stacked": table.add_column(0, "row", pa.array(np.repeat(np.arange(len(rows)), self.draws)))}
+        if self.uncertainty:
+            tables["uncertainty"] = _imputed_values(model.schema.fields, imputed, parts)
+        return tables
 
 
 @command
@@ -35,6 +84,7 @@ def impute(
     uncertainty: Annotated[str | None, option("File for the uncertainty of each imputed value.", "none")] = None,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
+    ray: RAY = None,
     seed: SEED = None,
 ) -> None:
     """Fill the missing values of a table, given the observed values of each row.
@@ -50,50 +100,28 @@ def impute(
         raise usage("'--draws' above 1 needs '--strategy sample', and either a file in '--out' or '--stack'.")
     if uncertainty == "-":
         raise usage("'--uncertainty' should be a file, not -: standard output is for the table.")
-    import numpy as np
-    import pyarrow as pa
-
     model = load(folder)
-    names, random, row_filter = list(model.schema.names), model.generator(seed), RowFilter(model, on_error)
+    names, skip = list(model.schema.names), on_error is OnError.skip
     if stack and {"row", "draw"} & set(names):
         raise usage("'--stack' adds the columns 'row' and 'draw', but the table has one of that name: rename it.")
-
-    def fill(rows: Any) -> tuple[list[Any], Any]:
-        """The imputed tables, and their uncertainty."""
-        answer = model.impute(
-            _as_floats(rows, model),
-            strategy=strategy,  # type: ignore[arg-type]
-            n_draws=draws,
-            return_uncertainty=uncertainty is not None,
-            random_state=random,
-        )
-        filled, sure = answer if uncertainty is not None else (answer, None)
-        return [filled] if draws == 1 else list(filled), sure
-
-    paths, several = [out], draws > 1 and not stack
+    uncertain = uncertainty is not None
+    question = Imputation(strategy=strategy, draws=draws, stack=stack, uncertainty=uncertain, skip=skip, seed=seed)
+    paths, several = {"stacked" if stack else "draw 1": out}, draws > 1 and not stack
     if several and out is not None:
         path = Path(out)
-        paths = [str(path.with_name(f"{path.stem}-{draw}{path.suffix}")) for draw in range(1, draws + 1)]
-    with ExitStack() as files:
-        outputs = [files.enter_context(Output(each, names, safe_csv, silent=several)) for each in paths]
-        sure = uncertainty and files.enter_context(Output(uncertainty, safe_csv=safe_csv, silent=True))
-        for first, rows, parts in row_filter.stream(data, fill, blank=True):
-            tables = [spread([(at, some[draw]) for at, (some, _) in parts], len(rows), names) for draw in range(draws)]
-            if stack:
-                table = _alternating([arrow(each, names) for each in tables])
-                table = table.add_column(0, "draw", pa.array(np.tile(np.arange(1, draws + 1), len(rows))))
-                outputs[0].write(table.add_column(0, "row", pa.array(first + np.repeat(np.arange(len(rows)), draws))))
-            else:
-                for output, table in zip(outputs, tables, strict=True):
-                    output.write(table)
-            if sure:
-                sure.write(_imputed_values(model.schema.fields, first, tables, parts))
-        outputs[0].facts = row_filter.facts()
-    row_filter.note()
+        paths = {
+            f"draw {draw}": str(path.with_name(f"{path.stem}-{draw}{path.suffix}")) for draw in range(1, draws + 1)
+        }
+    outputs = {name: Output(each, names, safe_csv, silent=several) for name, each in paths.items()}
+    if uncertain:
+        outputs["uncertainty"] = Output(uncertainty, safe_csv=safe_csv, silent=True)
+    asking = Asking(question, model, folder, data, ray)
+    asking.write(outputs)
     if several and mode.json:
-        print_json({"rows": outputs[0].rows, "draws": draws, "out": out} | row_filter.facts())
+        print_json({"rows": asking.tally.rows, "draws": draws, "out": out} | asking.facts())
     elif several:
-        note(f"{outputs[0].rows} rows written to each of {paths[0]}, ..., {paths[-1]}.")
+        first, *_, last = paths.values()
+        note(f"{asking.tally.rows} rows written to each of {first}, ..., {last}.")
 
 
 def _as_floats(rows: Any, model: Model) -> Any:
@@ -117,10 +145,8 @@ def _alternating(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).take(np.arange(len(tables) * len(tables[0])).reshape(len(tables), -1).T.ravel())
 
 
-def _imputed_values(
-    fields: Sequence[Field], first: int, tables: Sequence[Any], parts: Parts[tuple[list[Any], Any]]
-) -> pa.Table:
-    """A line for each missing value and draw: the imputed value and its uncertainty."""
+def _imputed_values(fields: Sequence[Field], tables: Sequence[Any], parts: Parts[tuple[list[Any], Any]]) -> pa.Table:
+    """A line for each missing value and draw: the imputed value and its uncertainty. Row 0 is that of the block."""
     import numpy as np
     import pyarrow as pa
 
@@ -137,7 +163,7 @@ def _imputed_values(
         for draw, table in enumerate(tables, start=1):
             probability = sure.probability if sure.probability.ndim == 2 else sure.probability[draw - 1]
             values = {
-                "row": first + at[rows],
+                "row": at[rows],
                 "column": pa.array([fields[d].name for d in columns], pa.string()),
                 "draw": np.full(len(rows), draw),
                 "value": texts(table, at[rows], columns),

@@ -14,6 +14,7 @@ from made.cli.process import quick_imports
 from made.errors import DataError, ModelError
 
 if TYPE_CHECKING:
+    from made.io.files import Files
     from made.model.model import Model
 
 
@@ -82,6 +83,13 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     return getattr(data, chosen or split), data.image
 
 
+def _found(files: Files) -> Files:
+    """The same files, after a note about those that are no tables."""
+    if files.ignored:
+        note(f"Note: files that are no tables are left out: {', '.join(files.ignored[:5])}.")
+    return files
+
+
 def training_rows(sources: Sequence[str], valid: str | None) -> tuple[Any, Any, tuple[int, int] | None]:
     """Training rows, validation rows if there are any, and the shape of an image if rows are images.
 
@@ -99,10 +107,7 @@ def training_rows(sources: Sequence[str], valid: str | None) -> tuple[Any, Any, 
             return None
         if wrong := [each for each, file in zip(some, known, strict=True) if file in (None, "-")]:
             raise usage(f"{wrong[0]!r} is not a file, and cannot be one table with others.")
-        found = Files.of([file for file in known if file is not None])
-        if found.ignored:
-            note(f"Note: files that are no tables are left out: {', '.join(found.ignored[:5])}.")
-        return found
+        return _found(Files.of([file for file in known if file is not None]))
 
     rows, shape = files(sources), None
     if rows is None:
@@ -125,18 +130,24 @@ def validation_rows(data: str, valid: str | None) -> Any:
     return None if valid is None else read_rows(valid, "valid")[0]
 
 
-def stream_rows(source: str, model: Model, optional: int | None = None) -> Iterator[tuple[int, Any]]:
-    """Batches of rows with the model's columns, each with the number of rows before it.
+def sources(data: str) -> list[str]:
+    """The files that DATA stands for: a file, those of a folder or a glob; or the one source that is no file."""
+    from made.io.files import Files
 
-    Arguments:
-        source: a file, ``-``, or a named dataset, of which the test rows by default.
-        model: its columns, in its order, are kept.
-        optional: the number of a column that need not be there.
+    if Path(data).is_dir() or (re.search(r"[*?\[]", data) and not Path(data).exists()):
+        return _found(Files.of(data)).paths
+    file = _file(data)
+    return [data if file is None else file]
+
+
+def rows_of(source: str) -> Iterator[Any]:
+    """The rows of a file, ``-`` or a named dataset, of which the test rows by default, in blocks.
+
+    Blocks are those of :mod:`made.queries.batches`, counted from the first row of the file.
     """
     from made.io.read import stream
     from made.queries import batches
 
-    first = 0
     if (file := _file(source)) is not None:
         parts = stream(file, batches.ROWS_AT_A_TIME)
     else:
@@ -145,21 +156,38 @@ def stream_rows(source: str, model: Model, optional: int | None = None) -> Itera
     for rows in parts:
         if getattr(rows, "dtype", None) is not None and rows.dtype.kind == "f" and rows.dtype.itemsize > 8:
             rows = rows.astype("float64")  # no output format holds a longer float
-        yield first, known_columns(rows, model, optional, told=first > 0)
-        first += len(rows)
+        yield rows
 
 
-def known_columns(rows: Any, model: Model, optional: int | None = None, told: bool = False) -> Any:
-    """The model's columns of a table, in its order; others are left out, with a note unless that was told before."""
+def stream_rows(data: str, model: Model) -> Iterator[tuple[int, Any]]:
+    """Blocks of rows with the model's columns, in its order, each with the number of rows before it."""
+    first = 0
+    for source in sources(data):
+        for rows in rows_of(source):
+            known, ignored = known_columns(rows, model)
+            if not first:
+                note_ignored(ignored)
+            yield first, known
+            first += len(rows)
+
+
+def known_columns(rows: Any, model: Model, optional: int | None = None) -> tuple[Any, list[str]]:
+    """The model's columns of a table, in its order, and the columns that it does not know, which are left out.
+
+    Arguments:
+        rows: the table.
+        model: the model.
+        optional: the number of a column that need not be there.
+    """
     schema = model.schema
     if not hasattr(rows, "column_names"):
         import numpy as np
 
         if optional is not None and rows.ndim == 2 and rows.shape[1] == len(schema.names) - 1:
-            return np.insert(rows.astype(np.float64), optional, np.nan, axis=1)
-        return rows
+            return np.insert(rows.astype(np.float64), optional, np.nan, axis=1), []
+        return rows, []
     if not schema.named:
-        return rows
+        return rows, []
     names = list(schema.names)
     if optional is not None and names[optional] not in rows.column_names:
         names.pop(optional)
@@ -168,7 +196,10 @@ def known_columns(rows: Any, model: Model, optional: int | None = None, told: bo
             f"the table has no column {', '.join(map(repr, missing[:10]))}: add it, empty if it is not observed; all "
             "columns of the model are needed."
         )
-    extra = [name for name in rows.column_names if name not in {*names, *schema.dropped}]
-    if extra and not told:
-        note(f"Note: columns that the model does not know are ignored: {', '.join(extra[:10])}.")
-    return rows.select(names)
+    return rows.select(names), [name for name in rows.column_names if name not in {*names, *schema.dropped}]
+
+
+def note_ignored(columns: Sequence[str]) -> None:
+    """Print which columns the model does not know."""
+    if columns:
+        note(f"Note: columns that the model does not know are ignored: {', '.join(columns[:10])}.")

@@ -6,12 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from made.cli.inputs import stream_rows
-from made.cli.options import OnError
 from made.cli.output import arrow
-from made.cli.parsing import columns
-from made.cli.printing import mode, note
-from made.display import shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,76 +26,50 @@ class RowFilter:
 
     Arguments:
         model: the model.
-        on_error: what to do about rows that it cannot answer.
+        skip: leave out rows that it cannot answer, instead of raising an error.
         ignore: the number of a column that does not matter.
 
     Attributes:
         skipped: number of skipped rows.
-        reasons: why the first three were skipped.
+        reasons: why the first three were skipped, each with the number of its row.
     """
 
-    def __init__(self, model: Model, on_error: OnError = OnError.stop, ignore: int | None = None) -> None:
-        self.model, self.skip, self.ignore = model, on_error is OnError.skip, ignore
-        self.skipped, self.reasons = 0, list[str]()
+    def __init__(self, model: Model, skip: bool = False, ignore: int | None = None) -> None:
+        self.model, self.skip, self.ignore = model, skip, ignore
+        self.skipped, self.reasons = 0, list[tuple[int, str]]()
 
-    def stream(
-        self, data: str, answer: Callable[[Any], Answer], blank: bool = False
-    ) -> Iterator[tuple[int, Any, Parts[Answer]]]:
-        """The answers to rows, batch by batch, each with the number of rows before it and the batch itself.
+    def answers(self, rows: Any, answer: Callable[[Any], Answer], blank: bool = False) -> tuple[Any, Parts[Answer]]:
+        """A block of rows as it was asked about, and the answers in parts.
 
         Arguments:
-            data: a file, ``-``, or a named dataset.
+            rows: the rows, with the columns of the model.
             answer: the query; an error that carries a row excludes that row.
-            blank: if no row of a batch can be answered, ask for a row without observed values, for its types.
+            blank: if no row can be answered, ask for a row without observed values, for its types.
         """
         import numpy as np
 
-        for first, rows in stream_rows(data, self.model, self.ignore):
-            rows, parts = self.answers(first, rows, answer)
-            if blank and not parts:
-                parts = [(np.arange(0), answer(_blank(rows)))]
-            yield first, rows, parts
-
-    def answers(self, first: int, rows: Any, answer: Callable[[Any], Answer]) -> tuple[Any, Parts[Answer]]:
-        """A batch as it was asked about, and the answers in parts; see :meth:`stream`."""
-        import numpy as np
-
-        from made.queries.batches import counted_from
-
         if not self.skip:
-            with counted_from(first):
-                return rows, [(np.arange(len(rows)), answer(rows))]
+            return rows, [(np.arange(len(rows)), answer(rows))]
         unusable: dict[int, str] = {}
         rows = self._settled(rows, unusable)
         wrong = unusable | self._wrong_entries(rows)
         places = np.array([row for row in range(len(rows)) if row not in wrong], dtype=np.intp)
         parts = list(_halves(rows, places, answer, wrong))
+        if blank and not parts:
+            parts = [(np.arange(0), answer(_blank(rows)))]
         self.skipped += len(wrong)
-        for row in sorted(wrong)[: REASONS - len(self.reasons)]:
-            self.reasons.append(shortened(f"row {first + row}, {wrong[row]}", 500))
+        self.reasons += [(row, wrong[row]) for row in sorted(wrong)[: REASONS - len(self.reasons)]]
         return rows, parts
 
-    def log_probs(self, data: str, given: str | None) -> Iterator[NDArray[Any]]:
-        """log p of rows given the columns of --given, batch by batch; NaN for rows that are skipped."""
+    def log_probs(self, rows: Any, given: Sequence[str | int] | None) -> NDArray[Any]:
+        """log p of rows given some columns; NaN for rows that are skipped."""
         import numpy as np
 
-        names = columns("--given", given, self.model)
-        for _, rows, parts in self.stream(data, lambda some: self.model.score_samples(some, given=names)):
-            log_p = np.full(len(rows), np.nan, dtype=self.model.config.parameters["dtype"])
-            for places, values in parts:
-                log_p[places] = values
-            yield log_p
-
-    def facts(self) -> dict[str, Any]:
-        """The skipped rows, for JSON; empty with --on-error raise."""
-        return {"skipped": self.skipped, "reasons": self.reasons} if self.skip else {}
-
-    def note(self) -> None:
-        """Print how many rows were skipped, and why, unless JSON has it."""
-        if self.skipped and not mode.json:
-            rows = "1 row was" if self.skipped == 1 else f"{self.skipped} rows were"
-            more = "; the first of them" if self.skipped > len(self.reasons) else ""
-            note("\n  ".join([f"Note: {rows} skipped, with an empty answer{more}:", *self.reasons]))
+        rows, parts = self.answers(rows, lambda some: self.model.score_samples(some, given=given))
+        log_p = np.full(len(rows), np.nan, dtype=self.model.config.parameters["dtype"])
+        for places, values in parts:
+            log_p[places] = values
+        return log_p
 
     def _settled(self, rows: Any, unusable: dict[int, str]) -> Any:
         """A batch without entries that spoil a whole column: they become missing, and their rows are unusable.

@@ -26,6 +26,7 @@ class Output:
         names: the columns of batches that are arrays.
         safe_csv: put an apostrophe before text that a spreadsheet would run as a formula.
         silent: write a file, and say nothing about it.
+        schema: the types of the columns. Default: those of the first batch, which are kept here.
 
     Attributes:
         facts: what JSON holds beside the rows.
@@ -33,9 +34,14 @@ class Output:
     """
 
     def __init__(
-        self, out: str | None, names: Sequence[str] | None = None, safe_csv: bool = False, silent: bool = False
+        self,
+        out: str | None,
+        names: Sequence[str] | None = None,
+        safe_csv: bool = False,
+        silent: bool = False,
+        schema: pa.Schema | None = None,
     ) -> None:
-        self.out, self.names, self.silent = out or "-", names, silent
+        self.out, self.names, self.silent, self.schema = out or "-", names, silent, schema
         self.safe_csv = safe_csv and (self.out == "-" or Path(self.out).suffix.lower() == ".csv")
         self.facts: dict[str, Any] = {}
         self.rows = 0
@@ -47,7 +53,7 @@ class Output:
         from made.io.write import Writer
 
         if self.out != "-" or not mode.json:
-            self._writer = Writer(self.out, names=self.names).__enter__()
+            self._writer = Writer(self.out, names=self.names, schema=self.schema).__enter__()
         return self
 
     def write(self, rows: Any) -> None:
@@ -68,14 +74,22 @@ class Output:
     ) -> None:
         if self._writer is not None:
             self._writer.__exit__(kind, error, trace)
+            self.schema = self._writer.schema
         if kind is not None or self.silent:
             return
         if self._writer is None:
             print_json({"columns": self._columns, "rows": self._kept} | self.facts)
-        elif mode.json:
+        else:
+            self.tell()
+
+    def tell(self) -> None:
+        """Say how many rows were written to the file."""
+        if mode.json:
             print_json({"rows": self.rows, "out": self.out} | self.facts)
         elif self.out != "-":
-            note(f"{self.rows} rows written to {self.out}.")
+            count = self.facts.get("parts", 0)
+            parts = f", in {count} part{'s' * (count != 1)}" if count else ""
+            note(f"{self.rows} rows written to {self.out}{parts}.")
 
 
 def arrow(rows: Any, names: Sequence[str] | None) -> pa.Table:

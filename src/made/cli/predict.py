@@ -3,26 +3,62 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from made.cli.asking import Asking
 from made.cli.errors import command
 from made.cli.inputs import load
 from made.cli.on_error import RowFilter, spread
-from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, SAFE_CSV, SEED, OnError
+from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, RAY, SAFE_CSV, SEED, OnError
 from made.cli.output import Output
 from made.cli.parsing import place
 from made.cli.printing import mode, note
+from made.cli.questions import RowQuestion
 from made.display import visible
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    import torch
     from numpy.typing import NDArray
 
     from made.model.model import Model
     from made.queries.conditional import Forecast
     from made.tables.field import Field
     from made.tables.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction(RowQuestion):
+    """The distribution of one column given the others, and how likely its true values are."""
+
+    target: int
+
+    def optional(self, model: Model) -> int:
+        return self.target
+
+    def tables(self, row_filter: RowFilter, rows: Any, random: torch.Generator) -> dict[str, Any]:
+        import pyarrow as pa
+
+        from made.model.predicted import predicted
+
+        model, d = row_filter.model, self.target
+
+        def expect(some: Any) -> tuple[Forecast, pa.Table]:
+            table = model.table(some, d)
+            codes = model.codes(table, d)
+            codes[:, d], unknown = _truth(model, table, d)
+            forecast = model.view.forecast(codes, d)
+            return forecast, _scored(codes[:, d], forecast, unknown)
+
+        rows, parts = row_filter.answers(rows, expect, blank=True)
+        found = [(at, predicted(model.schema.fields[d], forecast)) for at, (forecast, _) in parts]
+        return {
+            "predicted": spread(found, len(rows), None),
+            "_scores": pa.concat_tables([scored for _, (_, scored) in parts]),
+        }
 
 
 @command
@@ -34,6 +70,7 @@ def predict(
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
+    ray: RAY = None,
     seed: SEED = None,
 ) -> None:
     """Predict a column, given whatever else is observed in each row.
@@ -42,25 +79,15 @@ def predict(
     deviation, median, and the 5 % and 95 % quantiles. Any value may be missing, and DATA may lack the column. Where it
     has the column, predictions do not depend on it, and their scores are printed on standard error, or in the JSON.
     """
-    from made.model.predicted import predicted
-
     model = load(folder, masks)
     d = model.position(place(target, model.schema.names))
-    field, scores, row_filter = model.schema.fields[d], _Scores(), RowFilter(model, on_error, ignore=d)
-
-    def expect(rows: Any) -> tuple[NDArray[Any], Forecast, int]:
-        table = model.table(rows, d)
-        codes = model.codes(table, d)
-        codes[:, d], unknown = _truth(model, table, d)
-        return codes[:, d], model.view.forecast(codes, d), unknown
-
-    with Output(out, safe_csv=safe_csv) as output:
-        for _, rows, parts in row_filter.stream(data, expect, blank=True):
-            for _, answer in parts:
-                scores.meet(*answer)
-            output.write(spread([(at, predicted(field, found)) for at, (_, found, _) in parts], len(rows), None))
-        output.facts = {"target": field.name, "scores": scores.facts(field)} | row_filter.facts()
-    row_filter.note()
+    field, scores = model.schema.fields[d], _Scores()
+    asking = Asking(Prediction(masks=masks, skip=on_error is OnError.skip, target=d), model, folder, data, ray)
+    asking.write(
+        {"predicted": Output(out, safe_csv=safe_csv)},
+        scores.meet,
+        lambda: {"target": field.name, "scores": scores.facts(field)},
+    )
     if not mode.json:
         scores.note(field)
 
@@ -94,50 +121,56 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     return codes, int((np.isnan(codes) & ~missing).sum())
 
 
+def _scored(truth: NDArray[Any], found: Forecast, unknown: int) -> pa.Table:
+    """What scores need: a line for each true code and, without one, for each value that the model does not know.
+
+    The guess is the most likely code or the mean. If there are two codes, the chance is that of code 1.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    seen, chances = np.isfinite(truth), found.probabilities
+    lines = {
+        "truth": truth,
+        "log_prob": found.log_prob,
+        "guess": chances.argmax(axis=1) if chances.shape[1] else found.mean,
+        "chance": chances[:, 1] if chances.shape[1] == 2 else np.full(len(truth), np.nan),
+    }
+    nothing = np.full(unknown, np.nan)
+    return pa.table({name: np.concatenate([values[seen], nothing]) for name, values in lines.items()})
+
+
 class _Scores:
     """Scores of predictions, over rows whose true value is known."""
 
     def __init__(self) -> None:
-        self.unknown = 0
-        self.log_probs: list[NDArray[Any]] = []
-        self.hits: list[NDArray[Any]] = []  # of a column with a list of values
-        self.squares: list[NDArray[Any]] = []  # of a column of numbers
-        self.binary: list[NDArray[Any]] = []  # of two values: the codes, and the probabilities of code 1
+        self.tables: list[pa.Table] = []
 
-    def meet(self, truth: NDArray[Any], found: Forecast, unknown: int) -> None:
-        """Take the predictions of a batch into account."""
-        import numpy as np
-
-        self.unknown += unknown
-        seen = np.isfinite(truth)
-        self.log_probs.append(found.log_prob[seen])
-        chances = found.probabilities[seen]
-        if not chances.shape[1]:
-            self.squares.append((found.mean[seen] - truth[seen]) ** 2)
-            return
-        self.hits.append(chances.argmax(axis=1) == truth[seen])
-        if chances.shape[1] == 2:
-            self.binary.append(np.stack([truth[seen], chances[:, 1]]))
+    def meet(self, table: pa.Table) -> None:
+        """Take the predictions of a block into account; see :func:`_scored`."""
+        self.tables.append(table)
 
     def facts(self, field: Field) -> dict[str, Any]:
         """The scores by name, for JSON; only counts if no true value is known."""
         import numpy as np
+        import pyarrow as pa
 
         from made.tables.dates import DAY
 
-        log_prob = np.concatenate([np.zeros(0), *self.log_probs])
-        facts: dict[str, Any] = {"rows": len(log_prob), "unknown": self.unknown}
-        if not len(log_prob):
+        table = pa.concat_tables(self.tables)
+        truth, log_prob, guess, chance = (table[name].to_numpy() for name in ("truth", "log_prob", "guess", "chance"))
+        known = ~np.isnan(truth)
+        truth, log_prob, guess, chance = truth[known], log_prob[known], guess[known], chance[known]
+        facts: dict[str, Any] = {"rows": len(truth), "unknown": int((~known).sum())}
+        if not len(truth):
             return facts
-        if self.squares:
-            rmse = math.sqrt(np.concatenate(self.squares).mean())
+        if not field.listed:
+            rmse = math.sqrt(((guess - truth) ** 2).mean())
             facts |= {"rmse_days": rmse / DAY} if field.temporal else {"rmse": rmse}
             return facts | {"mean_log_density": float(log_prob.mean())}
-        facts |= {"log_loss": -float(log_prob.mean()), "accuracy": float(np.concatenate(self.hits).mean())}
-        if self.binary:
-            truth, chances = np.concatenate(self.binary, axis=1)
-            if len(np.unique(truth)) == 2:
-                facts["auc"] = _auc(truth, chances)
+        facts |= {"log_loss": -float(log_prob.mean()), "accuracy": float((guess == truth).mean())}
+        if not np.isnan(chance).any() and len(np.unique(truth)) == 2:
+            facts["auc"] = _auc(truth, chance)
         return facts
 
     def note(self, field: Field) -> None:

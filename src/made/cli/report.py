@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from made.cli.errors import command
-from made.cli.inputs import known_columns, load, read_rows
+from made.cli.inputs import known_columns, load, note_ignored, read_rows
 from made.cli.options import DATA, MODEL, SEED, option, page_option
 from made.cli.pages import page_path, write_page
 from made.cli.printing import mode, note, print_json, say
+
+if TYPE_CHECKING:
+    from made.model.model import Model
 
 
 @command
@@ -35,8 +38,8 @@ def report(
     from made.report.measure import measure
 
     model = load(folder)
-    table = known_columns(read_rows(data, "test" if held_out is None else "train")[0], model)
-    others = None if held_out is None else known_columns(read_rows(held_out, "test")[0], model)
+    table = _known(read_rows(data, "test" if held_out is None else "train")[0], model)
+    others = None if held_out is None else _known(read_rows(held_out, "test")[0], model)
     called = "standard input" if data == "-" else Path(data).name
     options: Any = {"samples": samples, "most_rows": rows, "top": top, "seed": seed}
     found = measure(model, table, held_out=others, name=str(folder), data=called, **options)
@@ -52,3 +55,10 @@ def report(
     for sentence in [*(f"Warning: {each}" for each in found.warnings()), *found.sentences()]:
         say(sentence)
     note(f"The page is {path}.")
+
+
+def _known(rows: Any, model: Model) -> Any:
+    """The columns of a table that the model knows."""
+    known, ignored = known_columns(rows, model)
+    note_ignored(ignored)
+    return known

@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from made.cli.asking import Asking
 from made.cli.errors import command
 from made.cli.inputs import load
-from made.cli.options import MODEL, OUT, SAFE_CSV, SEED, flag, option
+from made.cli.options import MODEL, OUT, RAY, SAFE_CSV, SEED, flag, option
 from made.cli.output import Output
 from made.cli.parsing import assignments
+from made.cli.questions import Answer, Question
 from made.errors import DataError
+
+if TYPE_CHECKING:
+    import torch
+
+    from made.model.model import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRows(Question):
+    """New rows: a block is the number of its rows."""
+
+    count: int
+    given: dict[str | int, Any] | None
+    temperature: float
+    missing: bool
+
+    def blocks(self, source: str) -> Iterator[int]:
+        from made.queries.batches import blocks
+
+        return (block.stop - block.start for block in blocks(self.count))
+
+    def answer(self, model: Model, rows: int, random: torch.Generator) -> Answer:
+        options: Any = {"temperature": self.temperature, "missing": self.missing, "random_state": random}
+        try:
+            return Answer({"rows": model.sample(rows, given=self.given, **options)}, rows)
+        except DataError as error:  # its row is that of the given values, not of a table
+            raise DataError(error.message, column=error.column) from None
 
 
 @command
@@ -23,18 +54,11 @@ def sample(
     safe_csv: SAFE_CSV = False,
     temperature: Annotated[float, option("From 0.001 to 1000; below 1, samples are closer to the mode.")] = 1.0,
     missing: Annotated[bool, flag("--missing", "With missing values as the training rows have them.")] = False,
+    ray: RAY = None,
     seed: SEED = None,
 ) -> None:
     """Draw new rows, all or given the values of some columns."""
-    from made.queries.batches import blocks
-
     model = load(folder)
-    known, random = assignments("--given", given, model), model.generator(seed)
-    with Output(out, model.schema.names, safe_csv) as output:
-        for batch in blocks(count):
-            some = batch.stop - batch.start
-            try:
-                rows = model.sample(some, given=known, temperature=temperature, missing=missing, random_state=random)
-            except DataError as error:  # its row is that of the given values, not of a table
-                raise DataError(error.message, column=error.column) from None
-            output.write(rows)
+    known = assignments("--given", given, model)
+    question = NewRows(count=count, given=known, temperature=temperature, missing=missing, seed=seed)
+    Asking(question, model, folder, None, ray).write({"rows": Output(out, model.schema.names, safe_csv)})

@@ -41,18 +41,26 @@ def tune(
     ] = None,
     config: Annotated[Path | None, option("TOML file of parameters for all trials.", "none")] = None,
     resume: Annotated[bool, flag("--resume", "Resume the search in --out.")] = False,
+    storage: Annotated[
+        str | None,
+        option(
+            "Shared file, or database URL such as postgresql://host/name, by which machines search together.", "none"
+        ),
+    ] = None,
     seed: Annotated[int | None, option("Random seed of the search and of training.", "0", min=0, max=2**32 - 1)] = None,
 ) -> None:
     """Search for the parameters with the best likelihood of validation rows.
 
     However a search was stopped, --resume continues it. The best parameters are written for `made fit --config`.
+    To search on several machines, give the same command on each, with the same rows, the same --storage and a folder of
+    its own in --out: each trains some of the trials, and takes over those of a machine that is lost.
     """
     fixed = None if config is None else {name: value_of(name, value) for name, value in parameters_in(config).items()}
     searched = None if space is None else read_toml("--space", space)
 
     from made import tuning
 
-    before = tuning.load(out) if resume else None
+    before = tuning.load(out, storage) if resume or storage is not None else None
     if before is not None:
         wanted = trials or before.wanted
         more = " To search longer, raise --trials." if before.finished >= wanted else ""
@@ -75,12 +83,14 @@ def tune(
                 jobs=jobs,
                 seed=seed,
                 resume=resume,
+                storage=storage,
                 command=refit,
                 report=report,
             )
     except KeyboardInterrupt as stopped:
         text = str(stopped) or "the search was stopped before the first trial."
         words = ["made", "tune", data, "--out", str(out), *own_valid, *(["--jobs", str(jobs)] if jobs > 1 else [])]
+        words += [] if storage is None else ["--storage", storage]
         raise Interrupted(f"{text} To resume: {shlex.join([*words, '--resume'])}", signal_of(stopped)) from None
     counts = {state: tuned.count(state) for state in ("complete", "pruned", "failed", "waiting")}
     if mode.json:

@@ -39,18 +39,21 @@ class Writer(AbstractContextManager["Writer"]):
     Arguments:
         target: the file, whose suffix is the format; ``-`` gets CSV.
         names: the columns of pieces that are arrays; default: x0, x1, ...
+        schema: the types of the columns; default: those of the first piece.
 
     Attributes:
         rows: how many have been written.
     """
 
-    def __init__(self, target: str | Path, *, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, target: str | Path, *, names: Sequence[str] | None = None, schema: pa.Schema | None = None
+    ) -> None:
         self.target, self.names, self.rows = str(target), names, 0
         self._kind = ".csv" if self.target == "-" else suffix_of(Path(target))
         self._stack = ExitStack()
         self._handle: BinaryIO | None = None
         self._parquet: parquet.ParquetWriter | None = None
-        self._schema: pa.Schema | None = None
+        self.schema, self._begun = schema, False
         self._kept: list[NDArray[Any]] = []
 
     def __enter__(self) -> Writer:
@@ -81,12 +84,12 @@ class Writer(AbstractContextManager["Writer"]):
         self.rows += len(piece)
 
     def _append(self, table: pa.Table, handle: BinaryIO) -> None:
-        first = self._schema is None
-        if self._schema is None:
-            self._schema = table.schema.remove_metadata()
-        elif table.schema.remove_metadata() != self._schema:
+        first, self._begun = not self._begun, True
+        if self.schema is None:
+            self.schema = table.schema.remove_metadata()
+        elif table.schema.remove_metadata() != self.schema:
             try:
-                table = table.cast(self._schema)
+                table = table.cast(self.schema)
             except (pa.ArrowInvalid, ValueError) as error:
                 # Lines of text may be of any type; the columns of a Parquet file may not.
                 if self._kind == ".parquet":
@@ -99,7 +102,7 @@ class Writer(AbstractContextManager["Writer"]):
                 handle.flush()
             return
         if self._parquet is None:
-            self._parquet = self._stack.enter_context(parquet.ParquetWriter(handle, self._schema))
+            self._parquet = self._stack.enter_context(parquet.ParquetWriter(handle, self.schema))
         self._parquet.write_table(table)
 
     def __exit__(

@@ -14,9 +14,11 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from made.errors import MadeError
+from made.queries.random import of_block
 
 ROWS_AT_A_TIME = 10_000
 
@@ -50,17 +52,28 @@ def in_blocks(
     query: Callable[Concatenate[E, NDArray[np.float64], P], T],
 ) -> Callable[Concatenate[E, NDArray[np.float64], P], T]:
     """A query about an ensemble and coded rows, asked block by block. Rows are the last axis but one of every matrix
-    in its answer, and the only axis of a vector."""
+    in its answer, and the only axis of a vector. A random generator among its arguments gives each block numbers of its
+    own (:func:`made.queries.random.of_block`)."""
 
     @wraps(query)
     def asked(ensemble: E, codes: NDArray[np.float64], /, *args: P.args, **options: P.kwargs) -> T:
+        cut = list(blocks(len(codes)))
+        if len(cut) < 2:
+            return query(ensemble, codes, *args, **options)
         answers = []
-        for block in list(blocks(len(codes))) or [slice(0)]:
-            with counted_from(block.start or 0):
-                answers.append(query(ensemble, codes[block], *args, **options))
-        return answers[0] if len(answers) == 1 else cast(T, _joined(answers))
+        for number, block in enumerate(cut):
+            own, named = [_own(each, number) for each in args], {key: _own(options[key], number) for key in options}
+            with counted_from(block.start):
+                answers.append(query(ensemble, codes[block], *own, **named))
+        for generator in [each for each in (*args, *options.values()) if isinstance(each, torch.Generator)]:
+            torch.rand(1, generator=generator, device=generator.device)  # the next query draws other numbers
+        return cast(T, _joined(answers))
 
     return asked
+
+
+def _own(argument: Any, number: int) -> Any:
+    return of_block(argument, number) if isinstance(argument, torch.Generator) else argument
 
 
 def _joined(parts: Sequence[Any]) -> Any:

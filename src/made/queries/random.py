@@ -1,9 +1,13 @@
-"""Uniform random numbers, and the dtype in which probabilities are summed."""
+"""Uniform random numbers, those of a block of rows, and the dtype in which probabilities are summed."""
 
 from __future__ import annotations
 
+import hashlib
+
 import torch
 from torch import Tensor
+
+STEP = 0x9E3779B1  # odd, so that the seeds of 2**32 blocks differ
 
 
 def double(like: Tensor) -> torch.dtype:
@@ -21,3 +25,21 @@ def uniform(*shape: int, like: Tensor, generator: torch.Generator | None = None)
     dtype = double(like)
     numbers = torch.rand(shape, generator=generator, dtype=dtype, device=like.device)
     return numbers.clamp_(min=torch.finfo(dtype).eps / 4)
+
+
+def of_block(generator: torch.Generator, number: int, file: int = 0) -> torch.Generator:
+    """The random numbers of a block of rows of a file: a function of its place and of the generator, which stays as it
+    is. They do not depend on other blocks, nor on who computes them. The first block has those of the generator itself.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> torch.rand(1, generator=of_block(generator, 0)) == torch.rand(1, generator=generator)
+        tensor([True])
+    """
+    state = generator.get_state()
+    own = torch.Generator(generator.device)
+    if not number and not file:
+        own.set_state(state)
+        return own
+    digest = hashlib.sha256(state.numpy().tobytes() + file.to_bytes(8, "little")).digest()
+    return own.manual_seed((int.from_bytes(digest[:4], "little") + number * STEP) % 2**32)

@@ -13,6 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,13 +26,14 @@ from made.io.lock import hold
 from made.tables.table import Table
 from made.tuning.result import Trial, Tuned
 from made.tuning.space import Space, check_fixed, check_space, default_space
-from made.tuning.study import LOG, begin, last_tries, open_study, quiet, recover, stored_facts, trials_of
+from made.tuning.study import LOG, Place, Watch, begin, last_tries, open_study, quiet, running, stored_facts, trials_of
 from made.tuning.workers import Job, run_parallel, run_serial
 
 Values: TypeAlias = Mapping[str, Any]
 
 TRIALS = 50
 LOCK_SECONDS = 1.0  # to wait for another search in the same folder
+WAITING = 1.0  # seconds between looks at the trials of other machines
 
 
 def tune(
@@ -46,6 +48,7 @@ def tune(
     jobs: int = 1,
     seed: int | None = None,
     resume: bool = False,
+    storage: str | None = None,
     command: str = "made fit DATA --config best.toml --out MODEL",
     report: Callable[[Trial], None] = lambda trial: None,
 ) -> Tuned:
@@ -65,6 +68,9 @@ def tune(
         seed: seed of the search and of every trial, so that the best one can be reproduced exactly; default: 0.
         resume: continue the search in the folder. The rows must be the same; space, fixed, trials and seed default to
             those of the folder.
+        storage: a file on a shared file system, or the URL of a database such as ``postgresql://host/name``, by which
+            several machines search together: each calls this, with the same rows and a folder of its own. A search that
+            is there is joined.
         command: the command in best.toml that trains the best model.
         report: called after each trial.
 
@@ -79,20 +85,24 @@ def tune(
     if timeout is not None and not timeout > 0:
         raise QuestionError(f"{argument('timeout')} should be a number of seconds above 0, not {timeout!r}.")
     folder = Path(folder)
+    place = Place.of(folder, storage)
     with quiet():
-        before = _check_folder(folder, resume)
+        before = _check_folder(folder, place, resume)
         searched = _searched((train, valid), space, fixed, seed, before)
-        job = Job(folder.absolute(), train, valid, *searched, jobs)
+        job = Job(place, train, valid, *searched, jobs)
         facts = _facts(job)
-        _check_same(before or facts, facts, folder)
+        _check_same(before or facts, facts, place)
         with hold(folder, wait=LOCK_SECONDS):
-            wanted = begin(folder, facts, trials, TRIALS)
-            stopped = 0
+            wanted = begin(place, facts, trials, TRIALS)
+            if place.shared:  # of two that began at once, one was first
+                _check_same(stored_facts(place) or facts, facts, place)
+            watch, stopped = Watch(place), 0
             try:
-                _rounds(job, wanted, math.inf if timeout is None else time.monotonic() + timeout, report)
+                deadline = math.inf if timeout is None else time.monotonic() + timeout
+                _rounds(replace(job, wanted=wanted), watch, deadline, report)
             except KeyboardInterrupt as interrupted:
                 stopped = interrupted.signal if isinstance(interrupted, Interrupted) else signal.SIGINT
-            study = recover(folder, stopped=bool(stopped))
+            study = watch.recover(stopped=bool(stopped))
             tuned = Tuned(folder, trials_of(study), wanted, job.space, job.fixed, job.seed)
             tuned.write(command)
     if stopped:
@@ -105,24 +115,27 @@ def tune(
     return tuned
 
 
-def load(folder: str | os.PathLike[str]) -> Tuned | None:
-    """The search in a folder, finished or not; None if there is none."""
+def load(folder: str | os.PathLike[str], storage: str | None = None) -> Tuned | None:
+    """The search in a folder, or in a storage, finished or not; None if there is none."""
     with quiet():
         folder = Path(folder)
-        facts = stored_facts(folder)
+        place = Place.of(folder, storage)
+        facts = stored_facts(place)
         if facts is None:
             return None
-        study = open_study(folder)
+        study = open_study(place)
         wanted = study.user_attrs.get("trials", TRIALS)
         return Tuned(folder, trials_of(study), wanted, facts["space"], facts["fixed"], facts["seed"])
 
 
-def _check_folder(folder: Path, resume: bool) -> dict[str, Any] | None:
-    """The stored facts of the search in a folder that is to be resumed; None for a new one; refuses anything else."""
+def _check_folder(folder: Path, place: Place, resume: bool) -> dict[str, Any] | None:
+    """The stored facts of the search that is to be resumed or joined; None for a new one; refuses anything else."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file, and is not overwritten.")
-    before = stored_facts(folder)
-    if before is not None and not resume:
+    if place.shared and stored_facts(Place.of(folder, None)) is not None:
+        raise QuestionError(f"{folder} has a search of its own: choose another folder.")
+    before = stored_facts(place)
+    if before is not None and not resume and not place.shared:
         raise QuestionError(f"{folder} has a search: resume it ({hint(resume=True)}), or choose another folder.")
     others = [file for file in folder.iterdir() if not file.name.startswith((LOG, "."))] if folder.is_dir() else []
     if before is None and others:
@@ -169,32 +182,40 @@ def _facts(job: Job) -> dict[str, Any]:
     return {"rows": rows, "space": job.space, "fixed": job.fixed, "seed": job.seed}
 
 
-def _check_same(before: dict[str, Any], facts: dict[str, Any], folder: Path) -> None:
+def _check_same(before: dict[str, Any], facts: dict[str, Any], place: Place) -> None:
     """Refuse to resume a different search."""
+    folder, other = place.called, "storage" if place.shared else "folder"
     for key, words in (("space", "over another space"), ("fixed", "with other fixed parameters")):
         for name in sorted(before[key].keys() | facts[key].keys()):
             old, new = (json.dumps(each[key][name]) if name in each[key] else "left out" for each in (before, facts))
             if old != new:
                 differing = f"there, {name!r} is {old}, here {new}"
-                remedy = "Resume with the same, which is the default, or choose another folder."
+                remedy = f"Resume with the same, which is the default, or choose another {other}."
                 raise QuestionError(f"{folder} searches {words}: {differing}. {remedy}")
     old, new = before["seed"], facts["seed"]
     if old != new:
-        remedy = "resume with the same one, or choose another folder"
+        remedy = f"resume with the same one, or choose another {other}"
         raise QuestionError(f"{folder} searches with seed {old}, not {new}: {remedy}.")
     if before["rows"] != facts["rows"]:
-        raise DataError(f"{folder} searches on other rows: resume with the same ones, or choose another folder.")
+        raise DataError(f"{folder} searches on other rows: resume with the same ones, or choose another {other}.")
 
 
-def _rounds(job: Job, wanted: int, deadline: float, report: Callable[[Trial], None]) -> None:
-    """Run trials until there are as many as wanted; more than one round only if processes die."""
+def _rounds(job: Job, watch: Watch, deadline: float, report: Callable[[Trial], None]) -> None:
+    """Run trials until there are as many as wanted; more than one round only if processes die, or others search, too.
+
+    Whoever has nothing left to start waits for the trials of others, and takes over those of dead processes.
+    """
     tries = -1
     while True:
-        study = recover(job.folder, stopped=False)
-        left, before = wanted - sum(each.state.is_finished() for each in last_tries(study).values()), tries
+        study = watch.recover(stopped=False)
+        left = job.wanted - sum(each.state.is_finished() for each in last_tries(study).values())
         if left <= 0 or time.monotonic() >= deadline:
             return
-        tries = len(study.get_trials(deepcopy=False))
+        left -= len(running(study))
+        if left <= 0:
+            time.sleep(WAITING)
+            continue
+        before, tries = tries, len(study.get_trials(deepcopy=False))
         if tries == before:
             raise ChildProcessError(
                 "no process could start a trial. Remedy: see their messages above, or use one job; a script should "

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.trial import FrozenTrial, TrialState
 
 from made.errors import DataError, Diverged, is_out_of_memory
 from made.estimator import MADE
@@ -31,7 +31,18 @@ from made.parameters import PARAMETERS, defaults
 from made.training.state import Epoch
 from made.tuning.result import Trial
 from made.tuning.space import Space, estimator_values
-from made.tuning.study import NUMBER, last_tries, next_number, open_study, quiet, trial_of
+from made.tuning.study import (
+    BEAT,
+    BEATS,
+    NUMBER,
+    Place,
+    last_tries,
+    next_number,
+    open_study,
+    quiet,
+    running,
+    trial_of,
+)
 
 # The validation NLL after an epoch depends on these: if they are searched, unfinished trials cannot be compared.
 NO_PRUNING = {"segments", "validation_masks", "whole_rows"}
@@ -41,13 +52,14 @@ NO_PRUNING = {"segments", "validation_masks", "whole_rows"}
 class Job:
     """What any process needs to run a trial; ``seed`` is that of the search and of every trial."""
 
-    folder: Path
+    place: Place
     train: Any
     valid: Any
     space: Space
     fixed: dict[str, Any]
     seed: int
     processes: int
+    wanted: int = 0
 
 
 def run_serial(job: Job, trials: int, deadline: float, report: Callable[[Trial], None]) -> None:
@@ -57,6 +69,8 @@ def run_serial(job: Job, trials: int, deadline: float, report: Callable[[Trial],
         if time.monotonic() >= deadline:
             return
         number = _run_trial(job, study, next_number(study))
+        if number is None:
+            return
         report(trial_of(last_tries(study)[number]))
 
 
@@ -65,7 +79,7 @@ def run_parallel(job: Job, trials: int, deadline: float, report: Callable[[Trial
 
     The trial of a process that dies is left for :func:`made.tuning.study.recover`.
     """
-    study = open_study(job.folder)
+    study = open_study(job.place)
     # On Linux one server process imports everything, and workers are forked from it before it computes anything.
     context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
     context.set_forkserver_preload([__name__, "torch._dynamo"])  # optimisers import the latter lazily
@@ -163,7 +177,7 @@ def _exit_with(sentinel: int) -> None:
 
 def _study(job: Job) -> optuna.Study:
     """The study, with its pruner."""
-    study = open_study(job.folder)
+    study = open_study(job.place)
     if job.space.keys() & NO_PRUNING:
         study.pruner = optuna.pruners.NopPruner()
         return study
@@ -177,14 +191,95 @@ def _study(job: Job) -> optuna.Study:
     return study
 
 
-def _run_trial(job: Job, study: optuna.Study, number: int) -> int:
-    """Run a waiting retry, or else a new trial with this number; and return the number."""
-    # A new sampler for each trial has no state that an interruption could lose.
-    word = int(np.random.Philox(key=job.seed, counter=[0, 0, number, 5]).random_raw()) >> 32
-    study.sampler = optuna.samplers.TPESampler(seed=word, multivariate=True, constant_liar=job.processes > 1)
+def _run_trial(job: Job, study: optuna.Study, number: int) -> int | None:
+    """Run a waiting retry, or else a new trial; and return its number, or None if another process runs it.
+
+    The number of a new trial is the one that is given; that of optuna, if the search is shared.
+    """
+    try:
+        trial = _claimed(job, study, number)
+        if trial is not None:
+            with _alive(job.place, trial):
+                _train(job, study, trial)
+        return None if trial is None else int(trial.user_attrs[NUMBER])
+    except UpdateFinishedTrialError:  # no sign of life of this process was seen for too long
+        return None
+
+
+def _claimed(job: Job, study: optuna.Study, number: int) -> optuna.Trial | None:
+    """The trial to run, with its parameters and its number; None if other machines run all that are wanted."""
+    shared = job.place.shared
+    study.sampler = _Sampler(job.seed, None if shared else number, shared or job.processes > 1)
     trial = study.ask({name: _distribution(name, entry) for name, entry in job.space.items()})
-    number = trial.user_attrs.get(NUMBER, number)
-    trial.set_user_attr(NUMBER, number)
+    if shared and NUMBER not in trial.user_attrs:
+        before = [each for each in running(study) if each.number < trial.number]
+        known = [each for each in last_tries(study).values() if each.state is not TrialState.RUNNING]
+        if len(before) + len(known) >= job.wanted:
+            study.tell(trial, state=TrialState.FAIL)
+            return None
+        number = trial.number
+    trial.set_user_attr(NUMBER, trial.user_attrs.get(NUMBER, number))
+    return trial
+
+
+@contextmanager
+def _alive(place: Place, trial: optuna.Trial) -> Iterator[None]:
+    """Give signs of life while the trial is trained, if others look for them."""
+    if not place.shared:
+        yield
+        return
+    done = threading.Event()
+
+    def beat() -> None:
+        with suppress(UpdateFinishedTrialError):
+            for number in count():
+                trial.set_user_attr(BEAT, [place.owner, number])
+                if done.wait(BEATS):
+                    return
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+class _Sampler(optuna.samplers.BaseSampler):
+    """A new sampler for each trial, seeded by its number: it has no state that an interruption could lose.
+
+    Arguments:
+        seed: the seed of the search.
+        number: the number of the trial. Default: that of optuna.
+        parallel: whether other trials run at the same time.
+    """
+
+    def __init__(self, seed: int, number: int | None, parallel: bool) -> None:
+        self.seed, self.number, self.parallel = seed, number, parallel
+        self.own: optuna.samplers.BaseSampler = optuna.samplers.RandomSampler()
+
+    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
+        number = trial.number if self.number is None else self.number
+        word = int(np.random.Philox(key=self.seed, counter=[0, 0, number, 5]).random_raw()) >> 32
+        self.own = optuna.samplers.TPESampler(seed=word, multivariate=True, constant_liar=self.parallel)
+        self.own.before_trial(study, trial)
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        return self.own.infer_relative_search_space(study, trial)
+
+    def sample_relative(self, *args: Any) -> dict[str, Any]:
+        return self.own.sample_relative(*args)
+
+    def sample_independent(self, *args: Any) -> Any:
+        return self.own.sample_independent(*args)
+
+    def after_trial(self, *args: Any) -> None:
+        self.own.after_trial(*args)
+
+
+def _train(job: Job, study: optuna.Study, trial: optuna.Trial) -> None:
+    """Train with the parameters of a trial, and tell the outcome."""
     begin, epochs, reason = time.perf_counter(), 0, None
     state, nll = TrialState.PRUNED, None
 
@@ -213,8 +308,12 @@ def _run_trial(job: Job, study: optuna.Study, number: int) -> int:
         reason = str(error) or "there is not enough memory."
     for key, value in (("epochs", epochs), ("seconds", round(time.perf_counter() - begin, 3)), ("reason", reason)):
         trial.set_user_attr(key, value)
-    study.tell(trial, nll, state=state)
-    return number
+    try:
+        study.tell(trial, nll, state=state)
+    except ValueError as error:
+        if not job.place.shared:
+            raise
+        raise UpdateFinishedTrialError from error
 
 
 def _distribution(name: str, entry: Any) -> BaseDistribution:
