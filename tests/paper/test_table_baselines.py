@@ -44,7 +44,7 @@ def test_a_row_of_a_baseline_has_the_kind_of_its_likelihood(small, search, monke
     data = replace(small, name="adult")
     grid = {"evening": ({"learning_rate": 2.0}, {"learning_rate": 0.5}, {"learning_rate": 0.25})}
     for kind, ci95 in (("estimate", 0.98), ("bound", 0.98), ("exact", 0.0)):
-        row = table_baselines.Baseline("boltzmann", "RBM", {"kind": kind}, grid)
+        row = table_baselines.BaselineRow("boltzmann", "RBM", {"kind": kind}, grid)
         monkeypatch.setitem(table_baselines.ROWS, "RBM", row)
         looks.clear()
         (result,) = table_baselines.make(search, data, ["RBM"])
