@@ -34,7 +34,7 @@ def pages():
         yield server
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # while it runs, no other test of this process can have an event loop
 def chromium():
     with package("playwright.sync_api").sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
