@@ -15,13 +15,13 @@ from made.columns.group import Columns
 from made.errors import DataError, MadeError
 from made.model.code_files import Part
 from made.queries.evidence import Evidence
+from made.streams import HELD_OUT, philox
 from made.tables.schema import Schema
 from made.tables.stream import TableStream
 from made.tables.table import Table
 
 AnyTable: TypeAlias = Table | TableStream
 
-SPLIT = 4  # the stream of random numbers that draws the validation rows
 CHUNK = 2**20  # random numbers at once
 
 
@@ -36,7 +36,7 @@ class Encoded:
 
 def draw_apart(rows: int, count: int, seed: int) -> NDArray[np.int64]:
     """The positions of ``count`` random rows, ascending: those with the least of ``rows`` random numbers."""
-    random, bits = np.random.Philox(key=seed, counter=[0, 0, 0, SPLIT]), np.empty(0, dtype=np.uint64)
+    random, bits = philox(seed, HELD_OUT), np.empty(0, dtype=np.uint64)
     places = np.empty(0, dtype=np.int64)
     for begin in range(0, rows if count else 0, CHUNK):
         size = min(CHUNK, rows - begin)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from made.network.limits import check_masks
+from made.streams import CONNECTIVITY, philox
 
 Integers = NDArray[np.int64]
 
@@ -220,7 +221,7 @@ class Connectivities:
         ordering = np.arange(1, self.columns + 1)
         if not natural:
             # A permutation by sorting raw bits: the same on every platform, and for every version of numpy.
-            order = np.argsort(self._bits(of_ordering, 0, self.columns), kind="stable")
+            order = np.argsort(philox(self.seed, CONNECTIVITY, of_ordering).random_raw(self.columns), kind="stable")
             ordering[order] = np.arange(1, self.columns + 1)
         hidden: list[Integers] = []
         low, high = (min(lowest, self.columns - 1), self.columns - 1) if window is None else window
@@ -230,7 +231,7 @@ class Connectivities:
                 continue
             # The high half of a 32 x 32 bit product maps bits to [low, high], uniform up to 2**-32.
             width = np.uint64(high - low + 1)
-            bits = self._bits(of_degrees, layer + 1, size) >> np.uint64(32)
+            bits = philox(self.seed, CONNECTIVITY, of_degrees, layer + 1).random_raw(size) >> np.uint64(32)
             hidden.append(low + ((bits * width) >> np.uint64(32)).astype(np.int64))
             low = int(hidden[-1].min())
         return Connectivity(ordering, tuple(hidden))
@@ -244,8 +245,3 @@ class Connectivities:
                 for degrees in (connectivity.ordering, *connectivity.hidden):
                     sha.update(degrees.astype("<i8").tobytes())
         return sha.hexdigest()
-
-    def _bits(self, number: int, layer: int, size: int) -> NDArray[np.uint64]:
-        """``size`` raw 64-bit words of a Philox stream of their own."""
-        counter = np.array([0, layer, number, 0], dtype=np.uint64)  # the first word counts blocks within the stream
-        return np.random.Philox(key=self.seed, counter=counter).random_raw(size)

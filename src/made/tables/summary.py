@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from made.errors import DataError
+from made.streams import SAMPLE, philox
 from made.tables.dates import STEPS, seconds_in
 from made.tables.plain import Dtype, Values, is_missing
 from made.tables.table import TEMPORAL, Table
 
 LEAST, MOST, NUMBERS = 2**16, 2**20, 2**24  # rows of a sample, and numbers of a sample of many columns
 MOST_DISTINCT = 2**16  # values of a column of a long table that are counted
-SAMPLE = 12  # the stream of random numbers that draws the sample
 # Spacings of numbers.
 GRIDS = (100.0, 50.0, 25.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0001)
 
@@ -242,7 +242,7 @@ class TableSummary:
         self._waiting = 0
         self._sample: list[Values] | None = None
         self._bits = np.empty(0, dtype=np.uint64)
-        self._random = np.random.Philox(key=0, counter=[0, 0, 0, SAMPLE])
+        self._random = philox(0, SAMPLE)
         self._tallies: list[Tally | None] = [None] * width
         self._missing = [0] * width
         self._columns: list[ColumnSummary] | None = None
