@@ -75,7 +75,7 @@ class GradientBaseline(Baseline):
         weights: list[Tensor] = list(parameters.values())
         self.size = sum(weight.numel() for weight in weights)
         # Ten times as much as where training may choose by the clock, which this loop does not.
-        with single_thread(self.size * config.batch_size <= 10 * SMALL):
+        with single_thread(self.size * config.batch_size <= SMALL):
             limit, generator = config.max_seconds or math.inf, torch.Generator().manual_seed(config.seed)
             how = (config.optimizer, config.learning_rate, config.epsilon, config.momentum, config.weight_decay)
             optimizer = make_optimizer(parameters, *how, getattr(network, "slower", {}))

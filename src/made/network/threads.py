@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-SMALL = 10**7  # multiply-adds of a pass, up to which a second thread costs more than it saves
+SMALL = 10**8  # multiply-adds of a pass, up to which a second thread costs more than it saves, or saves little
 RARELY = 20  # a slower alternative is tried again after this many times its time
 LATELY = 0.5  # the weight of the latest time in the mean
 
