@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := $(foreach layer,ask baselines cli compare io pages paper report serve training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
-.PHONY: demo test test-cluster first rest lint coverage fuzz bench docs dist-check clean
+.PHONY: demo test test-cluster test-mlflow test-oldest first rest lint coverage fuzz bench docs dist-check clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -28,6 +28,13 @@ test-cluster: .venv/ray
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' \
 		|| { echo "make test-cluster: the extra 'ray' could not be installed; see the message of pip above." >&2; exit 1; }
 	touch $@
+
+# The recipe of docs/mlflow.md, in an environment of its own: MLflow asks for older versions than constraints.txt has.
+test-mlflow:
+	$(PYTHON) -m venv .mlflow
+	grep '^torch==' constraints.txt > .mlflow/constraints.txt
+	.mlflow/bin/python -m pip install --quiet --disable-pip-version-check --constraint .mlflow/constraints.txt . mlflow==3.17.2 hypothesis pandas pytest
+	.mlflow/bin/python -m pytest tests/export/test_mlflow.py
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -81,4 +88,4 @@ dist-check: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .dist .mlflow .oldest .mypy_cache .pytest_cache .ruff_cache .hypothesis

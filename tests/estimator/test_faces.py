@@ -160,6 +160,13 @@ def test_multiple_imputation_draws_anew(fitted) -> None:
     assert (np.ptp(heights[:, ~missing], axis=0) == 0).all()
 
 
+def test_multiple_imputation_of_one_draw_is_one_table(fitted) -> None:
+    (table,) = MADEImputer(fitted, random_state=0).impute(FRAME, n_draws=1)
+    assert table.equals(fitted.impute(FRAME, random_state=0))
+    rows = np.array([[1.0, np.nan], [2.0, 3.0]] * 10)
+    assert MADEImputer(TINY).fit(rows).impute(rows, n_draws=1).shape == (1, 20, 2)
+
+
 def test_outliers_are_the_least_likely_rows_and_have_reasons(fitted) -> None:
     complete = FRAME.dropna()
     detector = MADEOutlierDetector(fitted, contamination=0.05).fit(complete)
@@ -273,6 +280,8 @@ def test_a_threshold_needs_rows(fitted) -> None:
 def test_wrong_arguments_are_named(fitted) -> None:
     with pytest.raises(ParameterError, match=r"'model' should be a made\.MADE"):
         MADEImputer(LogisticRegression()).fit(FRAME)
+    with pytest.raises(ParameterError, match="'strategy' should be one of mean, mode, sample, not 'median'"):
+        MADEImputer(TINY, strategy="median").fit(FRAME)
     with pytest.raises(ParameterError, match="'contamination' should be a number above 0"):
         MADEOutlierDetector(TINY, contamination=0.7).fit(FRAME)
     with pytest.raises(ParameterError, match="'target' is 'colour', and fit got y"):

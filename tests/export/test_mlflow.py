@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "mlflow.md"
 
 @pytest.mark.filterwarnings("ignore")  # those of MLflow itself
 def test_the_recipe_answers_as_the_model_does(tmp_path, monkeypatch) -> None:
-    pytest.importorskip("mlflow", reason="MLflow is not installed: its pins conflict with those of the tests")
+    pytest.importorskip("mlflow", reason="MLflow is not installed: make test-mlflow")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
     code, recipe = re.findall(r"```py\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)

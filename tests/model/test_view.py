@@ -48,6 +48,11 @@ def framed():
     return MADE(**TINY).fit(FRAME)
 
 
+def test_a_model_shows_its_columns_and_what_is_given(framed) -> None:
+    assert repr(framed.model_) == "Model(colour, rooms, height, weight)"
+    assert repr(framed.condition({"rooms": 2}).marginal(["height"])) == "Model(height | rooms=2)"
+
+
 def test_a_condition_is_what_is_given(binary) -> None:
     view = binary.condition({"x1": 1})
     assert view.schema.names == ("x0", "x2", "x3")
@@ -184,7 +189,7 @@ def test_rows_of_a_view_are_frames_of_its_columns(framed) -> None:
     assert isinstance(drawn, pd.DataFrame)
     assert list(drawn.columns) == ["rooms", "height", "weight"]
     assert list(view.surprise(drawn).columns) == ["rooms", "height", "weight"]
-    with pytest.raises(DataError, match="has, unknown to the model, 'colour'"):
+    with pytest.raises(DataError, match="has 'colour', which the view is given: leave it out"):
         view.score_samples(FRAME)
     marginal = framed.marginal(["height", "colour"])
     assert np.array_equal(marginal.score_samples(FRAME), marginal.score_samples(FRAME[["height", "colour"]]))

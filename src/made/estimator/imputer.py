@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
+from made.errors import ParameterError
 from made.estimator.face import Face
 from made.estimator.made import MADE
 from made.model.model import Model, RandomState
 
 __all__ = ["MADEImputer"]
+
+STRATEGIES = ("mean", "mode", "sample")
 
 
 class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore[misc]
@@ -48,6 +52,10 @@ class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MADEImputer:
         """Learn the distribution of the rows; ``y`` is ignored. A row of weight 2 counts as the row twice."""
+        if self.strategy not in STRATEGIES:
+            raise ParameterError(
+                f"'strategy' should be one of {', '.join(STRATEGIES)}, not {self.strategy!r}.", argument="strategy"
+            )
         self._fit(X, sample_weight=sample_weight)
         return self
 
@@ -62,4 +70,7 @@ class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore
         (n_draws, rows, columns), or a list of frames.
         """
         state = self.random_state if random_state is None else random_state
-        return self.made.impute(X, n_draws=n_draws, random_state=state)
+        drawn = self.made.impute(X, n_draws=n_draws, random_state=state)
+        if n_draws > 1:
+            return drawn
+        return [drawn] if nw.dependencies.is_into_dataframe(drawn) else drawn[None]

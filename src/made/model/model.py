@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -64,6 +65,10 @@ class Model(RowCodec):
     state: State | None = None
     template: Table | None = None
     missingness: Missingness | None = None
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.view.evidence.items())
+        return f"Model({shorten(', '.join(self.schema.names), 200, placeholder=' ...')}{given and ' | ' + given})"
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, to_train: bool = False) -> Model:

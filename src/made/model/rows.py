@@ -73,6 +73,8 @@ class RowCodec:
             return X
         schema, target = self.schema, self.default_target
         table = schema.table(X)
+        if given := [name for name in self.view.evidence if name in (table.names or ())]:
+            raise DataError(f"The table has {', '.join(map(repr, given))}, which the view is given: leave it out.")
         name = None if lacks is None else schema.names[lacks]
         if name is not None and table.names is not None and name not in table.names:
             table = table.with_empty_column(name)
