@@ -1,6 +1,7 @@
 """`python -m benchmarks.sql MODEL ROWS`: rows per second of `logp` in DuckDB, beside those of `score_samples`.
 
-The two take turns in one process, on the same rows; the ratio is the median over the turns.
+The two take turns in one process, on the same rows; the ratio is the median over the turns. Seconds are those of the
+processor, in all threads of the process: they do not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from made.sql import register
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long something takes."""
-    begin = time.perf_counter()
+    """How long the processor works on something."""
+    begin = time.process_time()
     work()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def main() -> None:

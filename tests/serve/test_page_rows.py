@@ -31,8 +31,9 @@ def test_rows_of_a_file(page, pages, tmp_path, suffix) -> None:
     log_p = MODEL.score_samples(rows)
     numbers = [int(each) for each in page.locator("tbody th").all_text_contents()]
     assert numbers == np.argsort(log_p, kind="stable").tolist()[:50]
-    page.get_by_role("button", name="Show 50 more").click()
+    page.get_by_role("button", name="Show 50 more").press("Enter")
     assert page.locator("tbody tr").count() == 60
+    assert page.evaluate("document.activeElement.id") == "predict"  # not lost: there are no more rows to show
     assert page.locator("td.filled").count() == 4
     surprise = np.asarray(MODEL.surprise(rows), dtype=np.float64)
     usual = people_served().usual()
@@ -82,6 +83,20 @@ def test_what_is_odd_and_what_is_filled_is_said_in_words(page, pages, tmp_path) 
     assert (
         first.nth(1).text_content() == MODEL.predict(whole, "since")[int(page.locator("tbody th").first.text_content())]
     )
+
+
+@pytest.mark.parametrize("place", [".drop", "header"])
+def test_a_file_is_dropped(page, pages, place) -> None:
+    """Also beside the box, where the browser would open it and leave the page."""
+    visit(page, pages, "rows")
+    content = "job,age,debt,wage,since,fed,score\ncook,30,0.0,19.5,2024-03-01,true,1\n"
+    script = "text => { const all = new DataTransfer(); all.items.add(new File([text], 'some.csv')); return all; }"
+    files = page.evaluate_handle(script, content)
+    page.dispatch_event(place, "dragover", {"dataTransfer": files})
+    assert page.locator(".drop.over").count() == 1
+    page.dispatch_event(place, "drop", {"dataTransfer": files})
+    page.wait_for_selector("tbody tr")
+    assert page.locator("tbody td").nth(1).text_content() == "cook"
 
 
 def test_a_file_that_cannot_be_used(page, pages, tmp_path) -> None:

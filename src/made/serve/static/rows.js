@@ -11,8 +11,10 @@ export async function start(main, model) {
   const input = h("input", { type: "file", id: "file", accept: ".csv,.parquet,.arrows", onchange: () => input.files[0] && read(input.files[0]) });
   const drop = h("div", { class: "drop" }, h("p", {}, h("label", { for: "file" }, h("strong", {}, "Drop a CSV or Parquet file here"), ", or choose one: "), input),
     h("p", { class: "quiet small" }, `With the columns of ${model.name}; empty fields are missing values. The file goes to your server and is not kept.`));
+  // Anywhere on the page: beside the box, the browser would leave it and open the file.
   for (const [kind, over] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
-    drop.addEventListener(kind, (event) => {
+    document.addEventListener(kind, (event) => {
+      if (!main.isConnected) return;
       event.preventDefault();
       drop.classList.toggle("over", over);
       if (kind === "drop" && event.dataTransfer.files[0]) read(event.dataTransfer.files[0]);
@@ -96,7 +98,8 @@ export async function start(main, model) {
   }
 
   function show() {
-    const select = h("select", { onchange: () => predict(select.value) }, h("option", { value: "" }, "none"), model.columns.map((column) => h("option", { selected: column.name === found.target }, column.name)));
+    const focused = document.activeElement.id; // what has the focus is made again, and keeps it
+    const select = h("select", { id: "predict", onchange: () => predict(select.value) }, h("option", { value: "" }, "none"), model.columns.map((column) => h("option", { selected: column.name === found.target }, column.name)));
     const swatch = (name, text) => h("span", {}, h("span", { class: `swatch ${name}` }), text);
     const counts = `${found.rows.length.toLocaleString("en-US")} rows of ${file.name}; mean log p ${number(found.log_prob.reduce((sum, each) => sum + Number(each), 0) / found.rows.length, 5)}; ${found.filled.size.toLocaleString("en-US")} missing values filled`;
     const head = h("tr", {}, h("th", { scope: "col", class: "right" }, "row"), h("th", { scope: "col", class: "right" }, "log p"),
@@ -109,7 +112,8 @@ export async function start(main, model) {
     h("div", { class: "legend small quiet" }, "Least likely first. Nats above what is usual in the column:", swatch("s1", "1"), swatch("s2", "2"), swatch("s3", "4"), swatch("s4", "7 and more"), h("span", {}, h("em", { class: "filled" }, "italic"), ": was missing, filled with its most likely value; beside it the probability, or where 90 % of the values lie")),
     ...unseen(found), ...differs(),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows, the oddest first" }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows))),
-    found.page < found.rows.length ? h("p", {}, h("button", { class: "btn", type: "button", onclick: () => { found.page += PAGE; show(); } }, `Show ${PAGE} more`)) : "");
+    found.page < found.rows.length ? h("p", {}, h("button", { class: "btn", type: "button", id: "more", onclick: () => { found.page += PAGE; show(); } }, `Show ${PAGE} more`)) : "");
+    if (focused === "predict" || focused === "more") (document.getElementById(focused) || select).focus();
   }
   return { update: () => null };
 }
