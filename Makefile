@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := $(foreach layer,ask baselines cli compare io pages paper report serve training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
-.PHONY: demo test test-cluster test-mlflow test-oldest first rest lint coverage fuzz bench docs dist-check clean
+.PHONY: demo test test-cluster test-mlflow first rest lint coverage fuzz bench docs dist-check clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -88,4 +88,4 @@ dist-check: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .dist .mlflow .oldest .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .dist .mlflow .mypy_cache .pytest_cache .ruff_cache .hypothesis
