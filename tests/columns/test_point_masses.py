@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from made.columns.logistic import TAIL
 from made.columns.point_masses import CODE, PointMasses
 from made.errors import DataError
 from made.training.config import TrainingConfig
-from made.training.trainer import train
+from made.training.train import train
 from oracle import integral
 
 INF = math.inf
@@ -90,7 +91,11 @@ def test_inner_and_outer_are_inverse(kind) -> None:
     units = kind.encode(codes)
     assert units.shape == (len(values), kind.inputs)
     assert torch.equal(units[: kind.count, : kind.count], torch.eye(kind.count))
-    assert (units[: kind.count, kind.count :] == 0).all()
+    missing = torch.tensor([point == INF for point in kind.points])
+    places = kind.rest.encode(kind.rest.inner(values[: kind.count].masked_fill(missing, 0)).float())
+    assert torch.equal(units[: kind.count, kind.count :], places.masked_fill(missing.unsqueeze(1), 0))
+    without = replace(kind, magnitudes=False).encode(codes)
+    assert (without[: kind.count, kind.count :] == 0).all()
     assert (units[kind.count :, : kind.count] == 0).all()
     assert not kind.valid(torch.tensor([-INF, math.nan])).any()
     assert kind.valid(torch.tensor(INF)) == (INF in kind.points)

@@ -36,12 +36,14 @@ CODE = 2.0**100
 class PointMasses(Column):
     r"""A column of numbers with point masses.
 
-    Input units are one for each point, 1 there, and those of the rest, 0 at points. Output units are the logits of the
-    points and of the rest, then those of the rest.
+    Input units are one for each point, 1 there, and those of the rest, 0 where a value is missing. Output units are the
+    logits of the points and of the rest, then those of the rest.
 
     Arguments:
         rest: the kind of all other numbers.
         points: the points, as values of the table; infinity stands for "missing", where that is a value of its own.
+        magnitudes: whether the input units of the rest tell how large a point is, as in all new models; otherwise they
+            are 0 there.
 
     Example:
         >>> kind = PointMasses(Numeric(location=3, scale=1.5, step=1, low=0), points=(0.0, math.inf))
@@ -54,6 +56,7 @@ class PointMasses(Column):
 
     rest: Numeric
     points: tuple[float, ...]
+    magnitudes: bool = True
 
     def __post_init__(self) -> None:
         if not self.points or len(set(self.points)) != len(self.points) or any(math.isnan(x) for x in self.points):
@@ -94,7 +97,7 @@ class PointMasses(Column):
 
     @property
     def family(self) -> object:
-        return PointMasses, self.count, self.rest.family
+        return PointMasses, self.count, self.magnitudes, self.rest.family
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:
@@ -103,6 +106,7 @@ class PointMasses(Column):
         object.__setattr__(together, "rest", Numeric.joint([kind.rest for kind in several]))
         points = torch.tensor([kind.points for kind in several], dtype=torch.float64)
         object.__setattr__(together, "points", points)
+        object.__setattr__(together, "magnitudes", several[0].magnitudes)
         return together
 
     def describe(self, show: Callable[[float], str], unit: str = "") -> str:
@@ -112,19 +116,22 @@ class PointMasses(Column):
 
     def to_json(self) -> dict[str, Any]:
         finite = [point for point in self.points if point < math.inf]
-        return self.rest.to_json() | ({"spikes": finite} if finite else {})
+        return self.rest.to_json() | ({"spikes": finite} if finite else {}) | {"magnitudes": self.magnitudes}
 
     @classmethod
     def from_json(
         cls, settings: Mapping[str, Any], values: tuple[Any, ...] = (), missing: bool = False, other: float = 0.0
     ) -> PointMasses | Numeric:
         """Both kinds are ``"numeric"`` in config.json: without points, this is a :class:`Numeric`."""
-        rest = Numeric.from_json({key: value for key, value in settings.items() if key != "spikes"}, values)
-        points = settings.get("spikes", [])
+        own = ("spikes", "magnitudes")
+        rest = Numeric.from_json({key: value for key, value in settings.items() if key not in own}, values)
+        points, magnitudes = settings.get("spikes", []), settings.get("magnitudes", False)
+        if not isinstance(magnitudes, bool):
+            raise ValueError(f"'magnitudes' should be true or false, not {repr(magnitudes)[:200]}.")
         if not isinstance(points, (list, tuple)) or not all(map(is_finite, points)):
             raise ValueError(f"'spikes' should be a list of finite numbers, not {repr(points)[:200]}.")
         points = tuple(map(float, points)) + (math.inf,) * missing
-        return cls(rest, points) if points else rest
+        return cls(rest, points, magnitudes) if points else rest
 
     def with_cuts(self, cuts: Sequence[float]) -> PointMasses:
         return replace(self, rest=self.rest.with_cuts(cuts))
@@ -144,8 +151,10 @@ class PointMasses(Column):
 
     def encode(self, values: Tensor) -> Tensor:
         coded = self._coded(values)
-        at = coded.any(dim=-1)
-        rest = self.rest.encode(values.masked_fill(at, 0)) * ~at.unsqueeze(-1)
+        at, point = self._among(coded)
+        place = self._place(values, point)
+        unseen = at & place.isnan() if self.magnitudes else at
+        rest = self.rest.encode(torch.where(at, place.nan_to_num(0), values)) * ~unseen.unsqueeze(-1)
         return torch.cat([coded.to(values.dtype), rest], dim=-1)
 
     def initial(self) -> Tensor:
@@ -161,8 +170,7 @@ class PointMasses(Column):
         shares, of_rest = self._parts(units)
         at, point = self._among(self._coded(values))
         # At a point, a rest with steps adds its probability; the density of a continuous one counts for nothing.
-        places = self._places.to(values).expand(*values.shape, self.count)
-        place = places.gather(-1, point.unsqueeze(-1)).squeeze(-1)
+        place = self._place(values, point)
         log_rest = shares[..., -1] + self.rest.log_prob(of_rest, torch.where(at, place.nan_to_num(0), values))
         log_point = shares.gather(-1, point.unsqueeze(-1)).squeeze(-1)
         if self.rest.stepped:
@@ -286,6 +294,11 @@ class PointMasses(Column):
         # The points move to the first axis: the rest has its columns on the last.
         places = self.rest.inner(self._finite(points).movedim(-1, 0)).movedim(0, -1)
         return places.masked_fill(points.isinf(), math.nan)
+
+    def _place(self, values: Tensor, point: Tensor) -> Tensor:
+        """The place of the point with this number, for each value; NaN for "missing"."""
+        places = self._places.to(values).expand(*values.shape, self.count)
+        return places.gather(-1, point.unsqueeze(-1)).squeeze(-1)
 
     def _finite(self, values: Tensor) -> Tensor:
         return values.masked_fill(values.isinf(), 0)

@@ -108,6 +108,7 @@ class Numbers(Rule):
         )
         self.origin = self.center if self.curved else self.location
         self.points = np.array([getattr(kind, "points", ()) for kind in kinds], dtype=np.float64)  # (columns, points)
+        self.magnitudes = getattr(kinds[0], "magnitudes", True)
         finite = np.where(np.isinf(self.points), 0, self.points)
         places = [array(rest.inner(torch.tensor(some))) for rest, some in zip(self.rests, finite, strict=True)]
         self.places = np.stack(places).reshape(self.points.shape)
@@ -117,7 +118,8 @@ class Numbers(Rule):
         units = self._encoded(z.unsqueeze(-1))
         if which is None or at is None:
             return units
-        return self.graph.concat([which.cast(self.dtype), units * (~at).cast(self.dtype).unsqueeze(-1)])
+        unseen = (which & np.isinf(self.points)).any() if self.magnitudes else at
+        return self.graph.concat([which.cast(self.dtype), units * (~unseen).cast(self.dtype).unsqueeze(-1)])
 
     def _encoded(self, z: Node) -> Node:
         if not self.rests[0].pieces:

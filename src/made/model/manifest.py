@@ -12,7 +12,7 @@ from typing import Any
 
 from made.errors import ModelError
 
-FORMAT = 2  # since numbers are encoded between knots; folders of format 1 are read
+FORMAT = 3  # 2: numbers are encoded between knots; 3: points by their magnitudes, too. All formats are read.
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 2**20
 
@@ -82,7 +82,7 @@ class Manifest:
                 "by a newer one, or its manifest is damaged. Remedy: upgrade made."
             )
         files, finished = content.get("files"), content.get("finished")
-        if version in (1, FORMAT) and isinstance(finished, bool) and isinstance(files, dict):
+        if version in range(1, FORMAT + 1) and isinstance(finished, bool) and isinstance(files, dict):
             listed = {name: _written(facts) for name, facts in files.items() if NAMES.fullmatch(name)}
             found = cls.of(finished, {name: each for name, each in listed.items() if each is not None}, version)
             if found.text == text:
