@@ -41,8 +41,10 @@ class Answers:
         values = self.split.values(column)
         listed = self.classes(column)
         if listed is None:  # a number without a list of values: the likelihood of each
-            asked = [self.model.model_.forecast(rows.assign(**{column: value}), column, ()) for value in values]
-            return rows_to_one(np.exp(np.stack([each.log_prob for each in asked], axis=1)))
+            model = self.model.model_
+            asked = [model.codes(rows.assign(**{column: value})) for value in values]
+            d = model.target(column)
+            return rows_to_one(np.exp(np.stack([model.view.forecast(each, d, ()).log_prob for each in asked], axis=1)))
         found = np.asarray(self.model.predict_proba(rows, target=column), dtype=np.float64)
         order = [listed.index(value) if value in listed else -1 for value in values]
         return rows_to_one(np.pad(found, ((0, 0), (0, 1)))[:, order])
@@ -214,6 +216,8 @@ def short(ours: Answers, split: Split, least: int = LEAST_ROWS) -> dict[str, Any
                 errors.append([*beyond, error * BEYOND_ONE])
                 words = f"P({target} = {value} given {given} = {split.values(given)[place]})"
                 worst.append((beyond[0], words, float(answer), float(share), count))
+    if not errors:
+        return {}
     worst.sort(key=lambda each: -each[0])
     table = np.array(errors)
     return {
