@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from made.queries.likelihood import log_conditionals, log_likelihood, log_prob, mean_and_interval
     from made.queries.sampling import sample
     from made.training.config import TrainingConfig
-    from made.training.trainer import train
+    from made.training.train import train
 
 # The module of each public name. It is imported when the name is first used, because importing torch takes longer than
 # printing the help of a command.
@@ -55,7 +55,7 @@ _MODULES = {
     "mean_and_interval": "queries.likelihood",
     "sample": "queries.sampling",
     "TrainingConfig": "training.config",
-    "train": "training.trainer",
+    "train": "training.train",
 }
 
 __all__ = [

@@ -164,9 +164,10 @@ TRAINING = {
     ),
     "weight_decay": Parameter(
         "auto float",
-        "Weight decay, not of biases; auto: 300 divided by the number of rows, at most 0.3.",
+        "Weight decay, not of biases; auto: 0.03 for each weight of the direct connections per row, at most 1.",
         bounds=Bounds(0),
     ),
+    "adaptive_decay": Parameter("flag", "Decay weights less where columns follow from others."),
     "clip": Parameter("float", "Largest norm of a gradient; 0 for no limit.", bounds=POSITIVE, optional=True),
     "average": Parameter(
         "float", "Decay of the moving average of weights; 0 for none.", bounds=PROBABILITY, optional=True
@@ -209,6 +210,11 @@ TRAINING = {
     ),
     "pairs": Parameter(
         "float", "Weight of questions with one given column, whose answers are counted in the rows.", bounds=Bounds(0)
+    ),
+    "number_weight": Parameter(
+        "float",
+        "Weight of columns of numbers in the loss, where there are others, too.",
+        bounds=Bounds(0, closed="neither"),
     ),
     "calibrate": Parameter("flag", "Calibrate the answers about each column on the validation rows."),
     "validation_masks": Parameter("int", "Most masks to average after each epoch.", bounds=COUNT),
@@ -274,6 +280,7 @@ PLAIN: dict[str, Any] = {
     "dropout": 0.1,
     "schedule": "constant",
     "weight_decay": 0.01,
+    "adaptive_decay": False,
     "clip": 1.0,
     "average": 0.99,
     "max_epochs": 500,
@@ -282,8 +289,10 @@ PLAIN: dict[str, Any] = {
     "incomplete_rows": 0.0,
     "nearly_complete": 0.0,
     "pairs": 0.0,
+    "number_weight": 1.0,
     "evaluation_masks": 16,
     "learning_rate": None,
+    "initialization": "glorot",
     "calibrate": False,
 }
 
@@ -349,6 +358,8 @@ LATER: dict[str, Any] = {
     "incomplete_rows": 0.0,
     "nearly_complete": 0.0,
     "pairs": 0.0,
+    "number_weight": 1.0,
+    "adaptive_decay": False,
     "max_seconds": None,
     "missing": "unobserved",
     "unseen": "error",

@@ -12,7 +12,7 @@ from made import Binary, Columns, Connectivities, Ensemble, Network, Numeric, lo
 from made.columns.logistic import TAIL
 from made.errors import DataError
 from made.training.config import TrainingConfig
-from made.training.trainer import train
+from made.training.train import train
 from oracle import integral
 
 

@@ -14,7 +14,7 @@ from made import Connectivities, Ensemble, Network, log_conditionals, log_prob
 from made.network import threads as room
 from made.network.threads import Threads, share, single_thread
 from made.training.config import TrainingConfig
-from made.training.trainer import train
+from made.training.train import train
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from made.queries.sampling import complete
 from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig
 from made.training.objective import Objective, give_at_random
-from made.training.trainer import train
+from made.training.train import train
 from oracle import Dense, blind, networks, randomize, worlds
 
 NAN = float("nan")

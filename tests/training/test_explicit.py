@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -80,6 +81,7 @@ class Last(Workers):
     rank, count = 0, 100
 
 
+@pytest.mark.parametrize("number_weight", [1.0, 0.3])
 @pytest.mark.parametrize("workers", [Workers(), Second(), Last()], ids=["alone", "second", "without rows"])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize(
@@ -87,10 +89,10 @@ class Last(Workers):
     [{"direct": True}, {"sizes": (9, 5, 5), "residual": False}, {"sizes": (6,), "direct": True}, {"scale": 8.0}],
     ids=str,
 )
-def test_losses_and_gradients_are_those_of_autograd(options, missing, workers) -> None:
+def test_losses_and_gradients_are_those_of_autograd(options, missing, workers, number_weight) -> None:
     own = network(**options)
     data = rows(own, missing=missing)
-    objective = Objective(own, CONFIG, data)
+    objective = Objective(own, replace(CONFIG, number_weight=number_weight), data)
     assert objective.explicit is not None
     assert len(objective.pairs) > 0
     kinds = set()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from made import Connectivities, Network
+from made import Binary, Connectivities, Network, Numeric
 from made.queries.evidence import Evidence
-from made.queries.likelihood import log_likelihood
+from made.queries.likelihood import log_conditionals, log_likelihood
 from made.training.config import TrainingConfig
 from made.training.objective import Objective, give_at_random, hide_at_random
 from oracle import blind, randomize
@@ -86,3 +86,25 @@ def test_a_batch_of_nearly_complete_rows_reports_no_nll() -> None:
     loss = objective(objective.questions(evidence(3), 0), 0, 0)
     assert loss.nll is None
     assert loss.value.isfinite()
+
+
+def test_numbers_count_less_in_the_loss_but_not_in_what_is_reported() -> None:
+    columns = [Numeric(0.5, 0.5), *([Binary()] * 4)]
+    network = randomize(Network(columns, Connectivities(5, (8,), masks=None), direct=True)).eval()
+    plain, weighted = (
+        Objective(network, TrainingConfig(segments=5, questions=0.0, number_weight=weight), evidence(40))
+        for weight in (1.0, 0.25)
+    )
+    questions = plain.questions(evidence(40), 0)
+    whole, less = (objective(questions, 0, 0) for objective in (plain, weighted))
+    only = Evidence(questions.rows.values, None, questions.parts.rows.given)
+    factors = log_conditionals(network, only, blind(network.connectivities))[:, 0]
+    of_numbers = -(questions.parts.weights * factors).mean()
+    assert torch.allclose(less.value, whole.value - 0.75 * of_numbers, rtol=0, atol=1e-9)
+    assert less.nll == whole.nll
+
+
+def test_tables_of_numbers_alone_are_not_weighted() -> None:
+    network = Network([Numeric(0.5, 0.5)] * 5, Connectivities(5, (8,), masks=None))
+    objective = Objective(network, TrainingConfig(segments=5, number_weight=0.25), evidence(40))
+    assert objective.shares is None

@@ -14,7 +14,8 @@ from made.errors import DataError, Diverged
 from made.training import objective
 from made.training.config import TrainingConfig
 from made.training.state import State
-from made.training.trainer import Trainer, train
+from made.training.train import train
+from made.training.trainer import Trainer
 
 COPIES = torch.randint(2, (400, 1), generator=torch.Generator().manual_seed(0)).float().expand(-1, 6)
 

@@ -57,13 +57,13 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
         learning_rate: ``None`` for that of the optimizer; ``"auto"`` is the same, but 0.001 to 0.004 for AdamW: more
             for many rows, few updates, or more than 64 columns.
-        optimizer, schedule, epsilon, momentum, clip, average, mask_for, questions,
-            incomplete_rows, nearly_complete, pairs: see :class:`made.training.config.TrainingConfig`.
+        optimizer, schedule, epsilon, momentum, adaptive_decay, clip, average, mask_for, questions,
+            incomplete_rows, nearly_complete, pairs, number_weight: see :class:`made.training.config.TrainingConfig`.
         whole_rows: share of an any-order model's updates that predict whole rows in one pass under one of the
             ``whole_row_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
         whole_row_masks: ``"auto"``: as many as ``evaluation_masks``; with more than 128 columns, at most as many as
             there are rows for each column.
-        weight_decay: ``"auto"``: 300 divided by the number of rows, at most 0.3.
+        weight_decay: ``"auto"``: 0.03 for each weight of the direct connections per row, at most 1.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
         batch_size: rows in an update; ``"auto"``: a fortieth of the rows, from 32 to 500.
@@ -124,13 +124,14 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         dropout: float | Literal["auto"] = "auto",
         input_dropout: float = 0.0,
         bias: str = "independent",
-        initialization: str = "glorot",
+        initialization: str = "zero-output",
         optimizer: str = "adamw",
         learning_rate: float | Literal["auto"] | None = "auto",
         schedule: str = "cosine",
         epsilon: float | None = None,
         momentum: float | None = None,
         weight_decay: float | Literal["auto"] = "auto",
+        adaptive_decay: bool = True,
         clip: float | None = 1.0,
         average: float | None = 0.995,
         batch_size: int | Literal["auto"] = "auto",
@@ -146,6 +147,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         incomplete_rows: float = 0.5,
         nearly_complete: float = 0.5,
         pairs: float = 1.0,
+        number_weight: float = 0.5,
         calibrate: bool = True,
         validation_masks: int = 4,
         evaluation_masks: int = 8,

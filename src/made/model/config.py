@@ -243,13 +243,13 @@ def number_of_epochs(rows: int, columns: int) -> int:
     Their number grows with the square root of that of the rows. Many columns take long to learn, also from few rows.
 
     Example:
-        >>> [number_of_epochs(rows, 20) for rows in (300, 7_000, 30_000, 300_000, 10_000_000)]
-        [220, 220, 115, 37, 15]
+        >>> [number_of_epochs(rows, 20) for rows in (300, 2_500, 7_000, 30_000, 300_000, 10_000_000)]
+        [400, 311, 220, 115, 37, 15]
         >>> [number_of_epochs(rows, 100) for rows in (300, 2_000, 7_000)]
         [600, 370, 220]
     """
-    most = 220 if columns <= MANY_COLUMNS else min(max(220, round(220 * (4_000 / rows) ** 0.75)), 600)
-    return int(min(most, round(20_000 * math.sqrt(rows) / epoch_rows(rows))))
+    most, times = (400, (5_000 / rows) ** 0.5) if columns <= MANY_COLUMNS else (600, (4_000 / rows) ** 0.75)
+    return int(min(max(220, round(220 * times)), most, round(20_000 * math.sqrt(rows) / epoch_rows(rows))))
 
 
 def learning_rate(rows: int, columns: int, updates: int) -> float:

@@ -43,6 +43,7 @@ from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
 WHOLE_ROWS = 0.5  # the share of updates
+DECAY = 0.03  # of weights, for each weight of the direct connections per row
 CUT_ROWS = 2**15  # rows in which cuts are looked for
 
 
@@ -150,7 +151,7 @@ def training_config(config: Config) -> TrainingConfig:
     return TrainingConfig(
         **{name: config.parameters[name] for name in names},
         seed=config.seed,
-        # Folders of earlier versions have "auto" for a thirtieth of the rows.
+        # Folders of earlier versions have "auto" for a thirtieth of the rows, and for this decay.
         batch_size=int(np.clip(rows // 30, 32, 500)) if batch == "auto" else batch,
         weight_decay=min(0.3, 300 / rows) if decay == "auto" else float(decay),
         segments=number_of_segments(config.connectivities, config.parameters["segments"]),
@@ -202,6 +203,8 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
         stored["max_epochs"] = number_of_epochs(rows, len(schema.names))
     if parameters["batch_size"] == "auto":
         stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
+    if parameters["weight_decay"] == "auto":
+        stored["weight_decay"] = min(1.0, DECAY * schema.columns.inputs * schema.columns.outputs / rows)
     if parameters["learning_rate"] == "auto":
         updates = stored["max_epochs"] * math.ceil(epoch_rows(rows) / stored["batch_size"])
         stored["learning_rate"] = (

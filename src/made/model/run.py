@@ -26,6 +26,7 @@ from made.training.trainer import Trainer
 WAIT = 1.0  # seconds to wait for a process that saves to the same folder; one that trains there takes longer
 # Parameters that may differ when a run is resumed.
 FREE = ("max_epochs", "max_seconds", "patience", "tensorboard", "device", "verbose")
+BY_ROWS = ("max_epochs", "batch_size", "learning_rate", "weight_decay")  # by default
 
 
 class Run:
@@ -136,12 +137,15 @@ def check_same(old: Config, new: Config, folder: Path, *, finished: bool) -> Non
     A finished run may be trained longer, an unfinished one only if its schedule does not depend on the last epoch.
     """
     free = FREE if finished or old.parameters["schedule"] in OPEN_ENDED else FREE[2:]
-    for name, value in new.parameters.items():
-        if name not in free and old.parameters.get(name) != value:
+    different = [name for name in new.parameters if old.parameters.get(name) != new.parameters[name]]
+    other_rows = old.data.sha256 != new.data.sha256 or old.columns != new.columns
+    for name in different:
+        # Other rows have other values of these, if they are "auto".
+        if name not in free and not (other_rows and name in BY_ROWS):
             raise QuestionError(
-                f"{folder} was trained with {name}={old.parameters.get(name)!r}, not {value!r}: resume with the same "
-                "parameters, or start in another folder.",
+                f"{folder} was trained with {name}={old.parameters.get(name)!r}, not {new.parameters[name]!r}: resume "
+                "with the same parameters, or start in another folder.",
                 argument=name,
             )
-    if old.data.sha256 != new.data.sha256 or old.columns != new.columns:
+    if other_rows:
         raise DataError(f"{folder} was trained on other rows: resume with the same rows, or start in another folder.")

@@ -105,6 +105,8 @@ class TrainingConfig:
             and Adagrad, 1e-8 for Adam(W).
         momentum: of SGD; the decay of Adadelta's averages, or beta_1 of Adam(W).
         weight_decay: of the weights; biases are not decayed.
+        adaptive_decay: less decay where columns follow from others (:mod:`made.training.decay`); for AdamW, any-order
+            models with a segment for each column, and if there are validation rows.
         clip: the maximum norm of the gradient.
         average: the decay of an exponential moving average of the weights, which is validated and kept.
         batch_size: rows in an update.
@@ -127,6 +129,8 @@ class TrainingConfig:
             entries they ask for.
         pairs: the weight of the questions with one given column, or none, whose answers are counted in the training
             rows (:mod:`made.training.pairs`), in the same updates.
+        number_weight: the weight of columns of numbers in the loss, where there are others, too. The likelihood of
+            numbers would otherwise decide what hidden units learn, and how soon the other columns overfit.
         validation_masks: masks averaged after each epoch, of an unlimited model or of a longer list.
         evaluation_masks: masks that an unlimited model averages at the end to choose among its best epochs; a list is
             averaged in full.
@@ -139,6 +143,7 @@ class TrainingConfig:
     epsilon: float | None = None
     momentum: float | None = None
     weight_decay: float = 0.0
+    adaptive_decay: bool = False
     clip: float | None = None
     average: float | None = None
     batch_size: int = 100
@@ -152,6 +157,7 @@ class TrainingConfig:
     incomplete_rows: float = 0.0
     nearly_complete: float = 0.0
     pairs: float = 0.0
+    number_weight: float = 1.0
     validation_masks: int = 4
     evaluation_masks: int = 16
     seed: int = 0

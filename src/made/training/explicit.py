@@ -43,10 +43,12 @@ class ExplicitLoss:
         targets: Targets,
         asked: Tensor,
         weights: Tensor | float,
+        *,
         masks: Mapping[str, Tensor] | None = None,
+        shares: Tensor | None = None,
         pairs: tuple[CountedPairs, Tensor, float] | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
-        """The NLL of what is asked of each row, (rows), and the loss of pairs; gradients are those of their sum.
+    ) -> tuple[Tensor, Tensor]:
+        """The NLL of what is asked of each row, (rows), and the loss, whose gradients the parameters get.
 
         Arguments:
             inputs: the input units, 0 for what is not seen, (rows, inputs).
@@ -54,6 +56,7 @@ class ExplicitLoss:
             asked: 1 for an entry that is asked for, otherwise 0, (rows, columns).
             weights: the weight of each row's NLL, (rows), or of all.
             masks: the masks of a pass; ``None`` for all connections.
+            shares: the weight of each column in the loss, (columns). Default: 1.
             pairs: counted pairs, which of their contexts, and the weight of their loss, in the same pass.
         """
         rows = len(inputs)
@@ -64,12 +67,17 @@ class ExplicitLoss:
             evaluation = self._evaluations[rows] = Evaluation(self.joint, rows, units)
         flags = asked.t().index_select(0, self._order)
         log_p = evaluation.log_prob(units if pairs is None else units[:, :rows], targets)
-        nll = torch.mul(log_p, flags).sum(dim=0).neg_()
-        gradient, loss = evaluation.gradient(flags.mul_(-weights)), None
+        of_columns = torch.mul(log_p, flags)
+        nll = of_columns.sum(dim=0).neg_()
+        if shares is not None:
+            shares = shares.index_select(0, self._order)
+            flags *= shares.unsqueeze(1)
+        counted = nll if shares is None else -(shares @ of_columns)
+        loss, gradient = (counted * weights).sum(), evaluation.gradient(flags.mul_(-weights))
         if pairs is not None:
-            counted, which, weight = pairs
-            loss, of_pairs = counted.differentiate(units[:, rows:], which)
-            gradient, loss = torch.cat([gradient, of_pairs.mul_(weight)], dim=1), loss * weight
+            counted_pairs, which, weight = pairs
+            of_contexts, of_pairs = counted_pairs.differentiate(units[:, rows:], which)
+            gradient, loss = torch.cat([gradient, of_pairs.mul_(weight)], dim=1), loss + of_contexts * weight
         self.passes.differentiate(gradient)
         for name, parameter in self.network.named_parameters():
             parameter.grad = self.passes.gradients[name]

@@ -29,7 +29,7 @@ from made.network.dense import dense_outputs
 from made.network.dropout import BatchGenerator, of_rows, whole_batch
 from made.network.masked import Network
 from made.queries.evidence import Evidence
-from made.queries.likelihood import log_likelihood
+from made.queries.likelihood import log_conditionals, log_likelihood
 from made.training.config import TrainingConfig
 from made.training.explicit import ExplicitLoss
 from made.training.pairs import CountedPairs
@@ -121,6 +121,8 @@ class Objective:
         self, network: Network, config: TrainingConfig, rows: Evidence, weights: NDArray[np.float64] | None = None
     ) -> None:
         self.network, self.config = network, config
+        shares = torch.tensor([1.0 if kind.listed else config.number_weight for kind in network.columns]).to(network.c)
+        self.shares = None if bool((shares == shares[0]).all()) else shares  # of the columns in the loss
         self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
         prepared = rows.inputs is not None and rows.targets is not None
         stored = network.stores(0) if config.whole_rows else True
@@ -185,11 +187,15 @@ class Objective:
             mask = family.draw(update if by_update else first_row, lowest=0)
         elif questions.parts is not None:
             return self._loss_of_parts(questions.parts, update, generator, share, workers)
-        log_p = log_likelihood(self.network, batch, mask, generator=generator)
-        nll = share.part(-log_p.sum() / share.of)
+        if self.shares is None:
+            log_p = counted = log_likelihood(self.network, batch, mask, generator=generator)
+        else:
+            factors = log_conditionals(self.network, batch, mask, generator=generator)
+            log_p, counted = factors.sum(dim=1), factors @ self.shares
+        value = share.part(-counted.sum() / share.of)
         if not whole or not share.counts:
-            return Loss(nll, None)
-        return Loss(nll, nll.detach() if share.whole else nll.detach() * (share.of / len(batch)), len(batch))
+            return Loss(value, None)
+        return Loss(value, -log_p.detach().mean(), len(batch))
 
     def differentiate(
         self, questions: Questions, update: int, first_row: int, workers: Workers = ALONE, of: int | None = None
@@ -209,9 +215,9 @@ class Objective:
             which, own, weight = self.pairs.turn(update // PAIRS_EVERY, max(16, share.of // 4), workers)
             pairs = self.pairs, which, config.pairs * PAIRS_EVERY * weight * own.counts
         weights = parts.weights * (share.counts / share.of)
-        nll, loss_of_pairs = explicit.of_rows(parts.rows.inputs, parts.rows.targets, parts.asked, weights, masks, pairs)
-        value = nll @ weights
-        return self._told(value if loss_of_pairs is None else value + loss_of_pairs, nll, parts, share)
+        rows = parts.rows.inputs, parts.rows.targets, parts.asked, weights
+        nll, value = explicit.of_rows(*rows, masks=masks, shares=self.shares, pairs=pairs)
+        return self._told(value, nll, parts, share)
 
     @torch.no_grad()
     def mean_over_orderings(
@@ -228,14 +234,16 @@ class Objective:
                 parts, share = self._parts(batch, generator), workers.share(len(batch))
                 if share.counts:
                     parts = parts if share.whole else parts[share.rows]
-                    total += float((self._nll_of_parts(parts) * parts.scale).sum())
+                    total += float((self._surprise(parts).sum(dim=1) * parts.scale).sum())
         return total / passes
 
     def _loss_of_parts(
         self, parts: Parts, update: int, generator: BatchGenerator, share: Share, workers: Workers
     ) -> Loss:
-        nll = self._nll_of_parts(parts, generator)
-        value = share.part((nll * parts.weights).sum() / share.of)
+        surprise = self._surprise(parts, generator)
+        nll = surprise.sum(dim=1)
+        loss = nll if self.shares is None else surprise @ self.shares
+        value = share.part((loss * parts.weights).sum() / share.of)
         if self.pairs and update % PAIRS_EVERY == 0:
             loss = self.pairs.loss(update // PAIRS_EVERY, max(16, share.of // 4), generator, workers)
             value = value + self.config.pairs * PAIRS_EVERY * loss
@@ -265,13 +273,13 @@ class Objective:
         ones = torch.ones_like(asked[:, 0])
         return Parts(replace(rows, inputs=inputs), asked, ones, ones * (not self.config.incomplete_rows))
 
-    def _nll_of_parts(self, parts: Parts, generator: torch.Generator | None = None) -> Tensor:
-        """The NLL of what is asked of each row, given what is given and nothing else. Shape: (rows)."""
+    def _surprise(self, parts: Parts, generator: torch.Generator | None = None) -> Tensor:
+        """The NLL of each entry that is asked for, given what is given and nothing else. Shape: (rows, columns)."""
         network, rows = self.network, parts.rows
         assert rows.inputs is not None
         assert rows.given is not None
         units = dense_outputs(network, rows.inputs, rows.given, dropout=network.training, generator=generator)
-        return -(network.columns.log_prob(units.t(), rows.values, rows.targets) * parts.asked).sum(dim=1)
+        return -(network.columns.log_prob(units.t(), rows.values, rows.targets) * parts.asked)
 
     def _mask_of_whole_rows(self, update: int) -> int | None:
         """The mask of an update that predicts whole rows; ``None`` for all other updates."""

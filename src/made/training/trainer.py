@@ -26,6 +26,7 @@ from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.training.calibrate import calibrate
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
+from made.training.decay import EPOCHS, AdaptiveDecay
 from made.training.objective import Objective, Questions
 from made.training.order import epoch_rows, row_order
 from made.training.signals import signals
@@ -35,7 +36,7 @@ from made.training.validation import by_few_masks, validation_nll
 from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
-__all__ = ["Trainer", "train"]
+__all__ = ["Trainer"]
 
 PREPARED = 2**26  # numbers
 TOGETHER = 16  # updates whose questions are drawn at once
@@ -95,13 +96,14 @@ class Trainer:
         self.objective = Objective(network, config, self.data, None if weights is None else weights.values)
         self.parameters = dict(network.named_parameters())
         self.small = sum(weight.numel() for weight in self.parameters.values()) * config.batch_size <= SMALL
+        self.decay = AdaptiveDecay.of(network, config, self.valid)
         self.optimizer = make_optimizer(
             self.parameters,
             config.optimizer,
             config.learning_rate,
             config.epsilon,
             config.momentum,
-            config.weight_decay,
+            0.0 if self.decay else config.weight_decay,
             network.slower(),
         )
         self.average = self._copy() if config.average else None
@@ -227,13 +229,18 @@ class Trainer:
                     tensors[f"optimizer.{name}.{key}"] = value
         for label, weights in [("average", self.average), *((f"best{i}", each) for i, each in enumerate(self.best))]:
             tensors |= {f"{label}.{name}": weight for name, weight in (weights or {}).items()}
+        if self.decay is not None:
+            tensors["decay"] = self.decay.factors
         self.state.tensors = tensors
         return self.state
 
     def _restore(self, state: State) -> None:
         self.state = dataclasses.replace(state, history=list(state.history), finalists=list(state.finalists))
         groups: dict[str, dict[str, Tensor]] = {}
-        for key, value in state.tensors.items():
+        tensors = dict(state.tensors)
+        if self.decay is not None:
+            self.decay.restore(tensors.pop("decay", None))
+        for key, value in tensors.items():
             label, _, name = key.partition(".")
             groups.setdefault(label, {})[name] = value.to(self.network.c.device)
         for label in [label for label in groups if label != "optimizer"]:
@@ -308,6 +315,8 @@ class Trainer:
             raise self._diverged("the gradient" if math.isfinite(value) else "the loss")
         if config.clip is not None and size > config.clip:
             torch._foreach_mul_(gradients, config.clip / size)
+        if self.decay is not None:
+            self.decay.shrink(self.parameters, self.optimizer.param_groups[0]["lr"])
         self.optimizer.step()
         if self.average is not None and config.average:
             decay = min(config.average, (1 + update) / (10 + update))
@@ -326,6 +335,9 @@ class Trainer:
         if self.average is not None:
             self._load(self.average)
         nll = self._validate(self.config.validation_masks, quick=True)
+        if self.decay is not None and number % EPOCHS == EPOCHS - 1:
+            self.decay.measure()
+            self.workers.copy_first(self.decay.factors)
         state.seconds = self.workers.of_first(state.seconds)  # on which the end of the run may depend
         if self.valid is not None:
             if not math.isfinite(nll):
@@ -372,27 +384,3 @@ class Trainer:
             f"update {update} (epoch {epoch}): {what} is not finite; {kept}. Remedy: a lower 'learning_rate', or "
             "'clip' to limit the gradient."
         )
-
-
-def train(
-    network: Network,
-    rows: Rows | Evidence,
-    valid: Rows | Evidence | None,
-    config: TrainingConfig | None = None,
-    *,
-    report: Callable[[Epoch], None] = lambda epoch: None,
-) -> list[Epoch]:
-    """Train a network by maximum likelihood; it ends with the weights of its best epoch. See :class:`Trainer`.
-
-    Example:
-        >>> from made import Connectivities, Network
-        >>> rows = torch.randint(2, (100, 1)).float().expand(-1, 3)
-        >>> network = Network(3, Connectivities(3, (16,)))
-        >>> history = train(network, rows[:80], rows[80:], TrainingConfig(max_epochs=5))
-        >>> len(history)
-        5
-    """
-    trainer = Trainer(network, rows, valid, TrainingConfig() if config is None else config)
-    history = trainer.run(report=report)
-    trainer.choose()
-    return history

@@ -1,0 +1,100 @@
+r"""Weight decay that depends on how much of each column the others explain.
+
+Weights that predict noise should stay small. Those that predict a column which follows from others have to be large,
+since its logits are: with one decay for all, either the former overfit or the latter never get there. Of a ridge
+regression, the best penalty is the ratio of noise to signal, :math:`(1 - R^2) / R^2`. So the decay of the weights of a
+column's output units is that of the config, times this ratio, at most 1. Hidden layers, which the columns share, have
+the mean of these factors.
+
+:math:`R^2` is Nagelkerke's (1991), from the mean log-likelihoods of a column in validation rows, given all other
+columns (:math:`\ell`) and given none (:math:`\ell_0`):
+
+.. math:: R^2 = \frac{1 - e^{-2 (\ell - \ell_0)}}{1 - e^{2 \ell_0}}
+
+The denominator is the largest that the numerator can be; for a density it is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from made.network.dense import dense_outputs
+from made.network.masked import Network
+from made.queries.evidence import Evidence
+from made.training.config import TrainingConfig
+
+__all__ = ["AdaptiveDecay"]
+
+EPOCHS = 5  # between two measurements
+MOST_PASSES = 4096  # rows in a measurement, each asked about one column
+LEAST = 0.03  # of the factors
+
+
+class AdaptiveDecay:
+    """The decay of the weights of an any-order network, in place of that of the optimizer.
+
+    Arguments:
+        network: the network, which answers about each column with all others given.
+        weight_decay: the decay of the weights of a column that the others explain at most half.
+        valid: the validation rows.
+
+    Attributes:
+        factors: of the decay, (columns).
+    """
+
+    def __init__(self, network: Network, weight_decay: float, valid: Evidence) -> None:
+        self.network, self.weight_decay = network, weight_decay
+        rows = max(1, min(len(valid), MOST_PASSES // len(network.columns)))
+        self.rows = valid[torch.arange(rows, device=valid.values.device) * len(valid) // rows]
+        self.factors = torch.ones_like(network.c[: len(network.columns)]).detach()
+
+    @classmethod
+    def of(cls, network: Network, config: TrainingConfig, valid: Evidence | None) -> AdaptiveDecay | None:
+        """That of a run; ``None`` where the optimizer decays all weights alike."""
+        wanted = config.adaptive_decay and config.weight_decay > 0 and config.optimizer == "adamw"
+        answers = network.connectivities.any_order and config.segments >= len(network.columns) > 1
+        if not wanted or not answers or valid is None or not len(valid):
+            return None
+        return cls(network, config.weight_decay, valid)
+
+    def shrink(self, parameters: Mapping[str, nn.Parameter], rate: float) -> None:
+        """Decay the weights, as AdamW does before a step of a learning rate."""
+        slower, last = self.network.slower(), f"U{self.network.depth + 1}"
+        of_outputs = self.network.columns.per_output(self.factors.unsqueeze(1))
+        with torch.no_grad():
+            for name in self.network.matrices:
+                factors = of_outputs if name in ("V", "A", last) else self.factors.mean()
+                parameters[name].mul_(1 - rate / slower.get(name, 1) * self.weight_decay * factors)
+
+    @torch.no_grad()
+    def measure(self) -> None:
+        """Set the factors by the present weights of the network."""
+        columns, observed = self.network.columns, self.rows.is_observed
+        rows, width = observed.shape
+        every = torch.arange(rows, device=observed.device).repeat_interleave(width)
+        others = ~torch.eye(width, dtype=torch.bool, device=observed.device).repeat(rows, 1)
+        informed = self._log_prob(self.rows[every], observed[every] & others)
+        informed = informed.view(rows, width, width).diagonal(dim1=1, dim2=2)
+        alone = self._log_prob(self.rows, torch.zeros_like(observed))
+        known = observed.sum(dim=0).clamp(min=1)
+        gain, alone = (torch.where(observed, each, 0).sum(dim=0) / known for each in (informed - alone, alone))
+        listed = torch.tensor([kind.listed for kind in columns], device=observed.device)
+        most = torch.where(listed, -torch.expm1(2 * alone), 1)
+        share = -torch.expm1(-2 * gain.clamp(min=0)) / most.clamp(min=1e-6)
+        self.factors = ((1 - share) / share).nan_to_num(1).clamp(LEAST, 1)
+
+    def _log_prob(self, rows: Evidence, given: Tensor) -> Tensor:
+        """The log-likelihood of each entry, given these entries of its row. Shape: (rows, columns)."""
+        columns = self.network.columns
+        x = columns.encode(rows.values) if rows.inputs is None else rows.inputs
+        units = dense_outputs(self.network, x * columns.per_unit(given.to(x.dtype)), given)
+        return columns.log_prob(units.t(), rows.values, rows.targets)
+
+    def restore(self, factors: Tensor | None) -> None:
+        """Take factors from a checkpoint, which may come from an untrusted file."""
+        if factors is None or factors.shape != self.factors.shape or not bool(((factors > 0) & (factors <= 1)).all()):
+            raise ValueError("the state has no sound factors of the weight decay.")
+        self.factors = factors.to(self.factors)
