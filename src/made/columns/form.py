@@ -23,8 +23,6 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-__all__ = ["Form", "Target"]
-
 
 class Form(NamedTuple):
     """How the output units of a column form its likelihood: first the logits, then those of the mixture.

@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["FLAG", "WHOLE", "Graph", "Node", "Operand", "Operation"]
-
 Array: TypeAlias = NDArray[Any]
 
 FLAG, WHOLE, DOUBLE = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)

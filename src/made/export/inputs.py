@@ -27,8 +27,6 @@ from made.export.numbers import ListedNumbers, Numbers, codes_of
 from made.network.masked import Network
 from made.tables.field import Field
 
-__all__ = ["TEXT", "Block", "Inputs", "blocks"]
-
 TEXT = np.dtype(np.str_)
 MISSING, UNSEEN = -2, -1  # codes of text
 

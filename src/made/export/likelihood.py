@@ -22,8 +22,6 @@ from made.columns.logistics import LARGEST_LOG_SCALE, TINY
 from made.errors import QuestionError
 from made.export.graph import Graph, Node
 
-__all__ = ["NOTHING", "Listed", "Rule", "TargetNodes", "array"]
-
 # The logarithm of zero; infinity would give NaN in a sum of zeros.
 NOTHING = -1e30
 

@@ -16,8 +16,6 @@ from made.columns.mixture import FARTHEST, MOST_STEPS, NODE_WEIGHTS, NODES
 from made.export.graph import Node
 from made.export.numbers import Numbers
 
-__all__ = ["Mixture"]
-
 BISECTIONS = 100
 BEYOND = 40.0  # no quantile is so far from the mean of every component, in scales
 SURE = 1e-12  # of a level from 0 and 1

@@ -18,8 +18,6 @@ from made.network.calibration import MOST
 from made.network.connectivity import Connectivity
 from made.network.masked import Network
 
-__all__ = ["Passes"]
-
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 

@@ -23,8 +23,6 @@ from made.io.atomic import atomic
 from made.model.model import Model
 from made.tables.field import Field
 
-__all__ = ["to_onnx"]
-
 OPSETS = (("", 18), ("ai.onnx.ml", 2))
 FORMAT = 9  # of the file: old enough for every ONNX Runtime that has these operators
 LEVELS = (0.05, 0.5, 0.95)

@@ -16,8 +16,6 @@ from made.tables.field import Field
 from made.tables.schema import Schema
 from made.tables.storage import DEFAULTS, arrow_type
 
-__all__ = ["column_type", "constant", "in_types", "names_by_lower_case", "rows_of", "structs", "times", "where_valid"]
-
 
 def column_type(field: Field) -> pa.DataType:
     """The type of a column's values in an answer: that of the training rows, or a wider one."""

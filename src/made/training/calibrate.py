@@ -19,8 +19,6 @@ from made.queries.likelihood import outputs
 from made.training.config import TrainingConfig
 from made.training.objective import CALIBRATION, give_at_random, query_at_random, random_bits
 
-__all__ = ["calibrate"]
-
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
 MOST_TIMES = 64  # that a validation row is asked about, if there are few
 MASKS = 4  # for whole rows

@@ -23,8 +23,6 @@ from made.queries.missingness import NUMBERS, Features, Missingness
 from made.training.objective import MISSING, random_bits
 from made.training.order import some_rows
 
-__all__ = ["learn_missingness"]
-
 MOST_ROWS, FEWEST_ROWS = 10_000, 2_000  # that are learned from; the fewest if there are many columns
 ROWS_BY_COLUMNS = 60_000
 MOST_FEATURES, FEWEST_FEATURES = 64, 16

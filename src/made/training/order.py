@@ -7,8 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["epoch_rows", "row_order", "some_rows"]
-
 ORDER, SPREAD = 1, 13  # streams of random numbers
 SORTED = 2**22  # rows up to which an order is sorted; a longer table is permuted row by row, in parts
 ROUNDS = 6

@@ -29,8 +29,6 @@ from made.queries.evidence import Evidence
 from made.training.order import some_rows
 from made.training.workers import ALONE, Share, Workers
 
-__all__ = ["CountedPairs"]
-
 MOST_VALUES = 4096  # of all columns together
 COUNTED = 4096  # rows at a time
 PRIOR = 1.0  # rows, distributed like the column itself, that are added to each count

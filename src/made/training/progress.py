@@ -12,8 +12,6 @@ from typing import Any
 from made.training.state import Epoch
 from made.training.trainer import Trainer
 
-__all__ = ["TensorBoard", "bar", "reading"]
-
 
 class Silent:
     """No-op progress reporter."""

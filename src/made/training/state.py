@@ -9,8 +9,6 @@ from typing import Any
 
 from torch import Tensor
 
-__all__ = ["FINALISTS", "Epoch", "State"]
-
 FINALISTS = 3  # the best epochs by few masks, among which the ensemble chooses
 
 

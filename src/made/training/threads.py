@@ -11,8 +11,6 @@ from made.network.threads import Threads
 from made.queries.evidence import Evidence
 from made.training.objective import Objective
 
-__all__ = ["update_threads"]
-
 
 def update_threads(objective: Objective, parameters: Sequence[Tensor], batch: Evidence) -> Threads:
     """Threads for updates, checked by the gradient of a batch.

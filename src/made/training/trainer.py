@@ -35,8 +35,6 @@ from made.training.validation import by_few_masks, validation_nll
 from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
-__all__ = ["Trainer", "train"]
-
 PREPARED = 2**26  # numbers
 TOGETHER = 16  # updates whose questions are drawn at once
 LEAST_SECONDS = 0.5  # between two checkpoints

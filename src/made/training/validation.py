@@ -13,8 +13,6 @@ from made.training.config import TrainingConfig
 from made.training.objective import Objective
 from made.training.workers import Workers
 
-__all__ = ["by_few_masks", "validation_nll"]
-
 
 def validation_nll(
     objective: Objective, valid: Evidence | None, masks: int, *, quick: bool = False, workers: Workers

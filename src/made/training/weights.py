@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from made.errors import DataError
 from made.training.objective import WEIGHTS, random_bits
 
-__all__ = ["RowWeights", "checked_weights"]
-
 MOST_ROWS = 2**31
 
 

@@ -20,8 +20,6 @@ from torch.distributed import ProcessGroup
 from made.display import shortened
 from made.errors import DataError, QuestionError, WorkerLost
 
-__all__ = ["ALONE", "JoinedWorkers", "Share", "Workers"]
-
 
 class Share(NamedTuple):
     """The rows of a batch that one worker takes.
