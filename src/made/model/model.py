@@ -332,9 +332,19 @@ class Model(RowCodec):
     def surprise(self, X: Any) -> Any:
         """See :meth:`made.MADE.surprise`."""
         table = self.table(X)
-        codes = self.codes(table)
-        total = self.view.surprise(codes).astype(self.config.parameters["dtype"])
-        return table.put_numbers(total, self.schema.names)
+        return table.put_numbers(self._surprise(table), self.schema.names)
+
+    def surprise_matrix(self, X: Any) -> NDArray[np.float64]:
+        """:meth:`surprise` as an array. Shape: (rows, columns)."""
+        return self._surprise(self.table(X)).astype(np.float64)
+
+    def usual_surprise(self, X: Any) -> NDArray[np.float64]:
+        """The median surprise of each column over some rows; 0 for a column that none of them observes."""
+        surprise = self.surprise_matrix(X)
+        return np.asarray(np.nanmedian(np.where(np.isnan(surprise).all(axis=0), 0.0, surprise), axis=0))
+
+    def _surprise(self, table: Table) -> NDArray[np.floating[Any]]:
+        return self.view.surprise(self.codes(table)).astype(self.config.parameters["dtype"])
 
 
 def _check_levels(quantiles: Sequence[float]) -> None:
