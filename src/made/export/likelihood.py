@@ -52,7 +52,7 @@ class Rule(ABC):
     Arguments:
         graph: where the nodes are added.
         kinds: the kinds of the columns, of one family.
-        dtype: that of the network.
+        dtype: the dtype of the network.
     """
 
     def __init__(self, graph: Graph, kinds: Sequence[Column], dtype: np.dtype[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Quantiles and moments of a column of numbers in a graph, those of :class:`made.columns.mixture.LogisticMixture`."""
+"""Quantiles and moments of a numeric column in a graph, as :class:`made.columns.mixture.LogisticMixture` has them."""
 
 from __future__ import annotations
 
