@@ -1,4 +1,4 @@
-"""`made explain`: the rows that are least likely, and the entries that make them so."""
+"""`made explain`: the least likely rows, and the entries responsible."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def explain(
     ray: RAY = None,
     seed: SEED = None,
 ) -> None:
-    """Find the least likely rows, and the entries that make them so.
+    """Find the least likely rows, and the entries responsible.
 
     The surprise of an entry is -log p(x_d | x_<d) in nats, the mean over masks. Entries are ranked by their surprise
     above what is usual in the column, the median over rows drawn from the model. With --out, the surprise of every
