@@ -1,4 +1,4 @@
-"""The order of the rows in an epoch, and a spread of rows that stands for all of a long table."""
+"""The order of the rows in an epoch, and evenly spread subsets of long tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def row_order(rows: int, epoch: int, seed: int) -> Tensor:
 
 
 def _permuted(places: NDArray[np.uint64], rows: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Places in a permutation of so many rows: a Feistel network, repeated until a place is within the rows."""
+    """Places in a pseudo-random permutation of ``rows`` rows: a Feistel network with cycle walking."""
     half = np.uint64(-(-max((rows - 1).bit_length(), 2) // 2))
     low = np.uint64((1 << int(half)) - 1)
     found, outside = places.copy(), np.arange(len(places))

@@ -1,4 +1,4 @@
-"""The number of threads of an update: one or all, whichever is faster, if the gradient does not depend on it."""
+"""The number of threads of an update: one or all, whichever is faster, if gradients are bitwise equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def update_threads(objective: Objective, parameters: Sequence[Tensor], batch: Ev
 
     Arguments:
         objective: the loss.
-        parameters: what it is differentiated by.
+        parameters: the parameters to differentiate by.
         batch: as many rows as an update has.
     """
 

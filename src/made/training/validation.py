@@ -1,4 +1,4 @@
-"""The NLL of validation rows, by which epochs are compared."""
+"""The NLL of validation rows, used for early stopping."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def validation_nll(
         objective: the objective, with the network and the config.
         valid: the validation rows.
         masks: the number of masks, if they are unlimited.
-        quick: average at most so many masks. With segments, the result is then the mean over orderings, estimated in a
-            pass for each mask.
+        quick: average at most ``masks`` masks. With segments, the result is then the mean over orderings, estimated by
+            one pass for each mask.
         workers: the workers, which all get the same result.
     """
     if valid is None:
