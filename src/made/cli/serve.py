@@ -83,6 +83,6 @@ def _token(path: Path) -> str:
     if not 16 <= len(token) <= LONGEST_TOKEN or not token.isprintable() or " " in token:
         raise ParameterError(
             f"'--token-file' {str(path)!r} should hold one token of at least 16 ASCII characters without spaces, such "
-            "as that of 'openssl rand -hex 32'."
+            "as the output of 'openssl rand -hex 32'."
         )
     return token

@@ -204,5 +204,5 @@ def read_tensors(
         raise ModelError(f"{file} cannot be read: {error}.") from None
     for name, tensor in tensors.items():
         if tensor.dtype not in (torch.float32, torch.float64) or not bool(tensor.isfinite().all()):
-            raise ModelError(f"{file}: {name} has to be finite, and float32 or float64.")
+            raise ModelError(f"{file}: {name} must be finite, and float32 or float64.")
     return tensors, None if facts is None else parse_object(facts, str(file))

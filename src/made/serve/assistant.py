@@ -36,7 +36,7 @@ class Assistant:
 
     Arguments:
         model: the model.
-        name: what people call it.
+        name: its display name.
     """
 
     def __init__(self, model: Model, name: str) -> None:

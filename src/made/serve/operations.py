@@ -89,7 +89,7 @@ class Served:
 
     @cached_property
     def dependence(self) -> dict[str, Any]:
-        """How much each column tells of each other one."""
+        """The strength of the dependence between each pair of columns."""
         return dependence(self.model)
 
     def probability(self, question: str, samples: int, seed: int | None) -> dict[str, Any]:
