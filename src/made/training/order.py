@@ -7,7 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-ORDER, SPREAD = 1, 13  # streams of random numbers
+from made.streams import ROW_ORDER, SPREAD, philox
+
 SORTED = 2**22  # rows up to which an order is sorted; a longer table is permuted row by row, in parts
 ROUNDS = 6
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -28,12 +29,12 @@ def row_order(rows: int, epoch: int, seed: int) -> Tensor:
         tensor([0, 1, 2, 3, 4])
     """
     if rows <= SORTED:
-        bits = np.random.Philox(key=seed, counter=[0, 0, epoch, ORDER]).random_raw(rows)
+        bits = philox(seed, ROW_ORDER, epoch).random_raw(rows)
         return torch.from_numpy(np.argsort(bits, kind="stable"))
     places, parts = np.arange(epoch * SORTED, (epoch + 1) * SORTED, dtype=np.uint64), []
     turns = places // np.uint64(rows)
     for turn in np.unique(turns).tolist():
-        keys = np.random.Philox(key=seed, counter=[0, 0, turn, ORDER]).random_raw(ROUNDS)
+        keys = philox(seed, ROW_ORDER, turn).random_raw(ROUNDS)
         parts.append(_permuted(places[turns == turn] - np.uint64(turn * rows), rows, keys))
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
@@ -64,5 +65,5 @@ def some_rows(rows: int, most: int = 2**20) -> Tensor | slice:
     if rows <= most:
         return slice(None)
     ends = np.arange(most + 1) * rows // most
-    share = np.random.Philox(key=0, counter=[0, 0, 0, SPREAD]).random_raw(most) / 2.0**64
+    share = philox(0, SPREAD).random_raw(most) / 2.0**64
     return torch.from_numpy(ends[:-1] + (share * np.diff(ends)).astype(np.int64))

@@ -18,7 +18,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-import numpy as np
 import optuna
 import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -28,6 +27,7 @@ from optuna.trial import FrozenTrial, TrialState
 from made.errors import DataError, Diverged, is_out_of_memory
 from made.estimator import MADE
 from made.parameters import PARAMETERS, defaults
+from made.streams import TRIAL, philox
 from made.training.state import Epoch
 from made.tuning.result import Trial
 from made.tuning.space import Space, estimator_values
@@ -261,7 +261,7 @@ class _Sampler(optuna.samplers.BaseSampler):
 
     def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
         number = trial.number if self.number is None else self.number
-        word = int(np.random.Philox(key=self.seed, counter=[0, 0, number, 5]).random_raw()) >> 32
+        word = int(philox(self.seed, TRIAL, number).random_raw()) >> 32
         self.own = optuna.samplers.TPESampler(seed=word, multivariate=True, constant_liar=self.parallel)
         self.own.before_trial(study, trial)
 
