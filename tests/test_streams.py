@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from made import streams
-from made.training import objective, order
+from made.training import objective
 
 NAMES = ("DROPOUT", "QUERY", "ORDERINGS", "WHOLE_ROW", "WHOLE_ROW_MASK", "ENTRIES", "CALIBRATION", "WEIGHTS", "MISSING")
 
@@ -19,10 +19,6 @@ def test_no_two_uses_share_a_stream() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_training_has_the_numbers_of_the_table(name) -> None:
     assert getattr(objective, name) == getattr(streams, name)
-
-
-def test_orders_have_the_numbers_of_the_table() -> None:
-    assert (order.ORDER, order.SPREAD) == (streams.ROW_ORDER, streams.SPREAD)
 
 
 def test_the_numbers_of_a_stream_never_change() -> None:

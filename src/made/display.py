@@ -30,7 +30,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Text of at most so many characters: of a longer one, the beginning and the end.
+    """Text truncated to a number of characters: the beginning and the end of a longer one.
 
     Example:
         >>> shortened("from the beginning to the end", 13)

@@ -24,7 +24,7 @@ SPREAD = 13  # the rows that stand for all of a long table
 
 
 def philox(seed: int, stream: int, number: int = 0, part: int = 0) -> np.random.Philox:
-    """The generator of a stream; ``number`` is that of an epoch, an update or a mask.
+    """The generator of a stream; ``number`` counts epochs, updates or masks.
 
     Example:
         >>> int(philox(0, ROW_ORDER, number=3).random_raw() >> 54)

@@ -98,7 +98,7 @@ def halves(tmp_path):
 def test_a_folder_and_files_are_read_as_one_table(halves, tmp_path) -> None:
     fit = ("--max-epochs", 1, *SMALL, "--json")
     said = run("fit", halves, "--out", tmp_path / "a", *fit)
-    assert said.stderr == f"Note: files that are no tables are left out: {halves / 'notes.txt'}.\n"
+    assert said.stderr == f"Note: files that are not tables are ignored: {halves / 'notes.txt'}.\n"
     run("fit", halves / "1.csv", halves / "2.csv", "--out", tmp_path / "b", *fit)
     run("fit", "penguins", "--out", tmp_path / "c", *fit)
     assert len({(tmp_path / name / "model.safetensors").read_bytes() for name in "abc"}) == 1

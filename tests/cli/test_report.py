@@ -54,6 +54,10 @@ def test_json_is_the_numbers_and_nothing_else(home, tmp_path, monkeypatch) -> No
     assert facts["columns"][0]["shares"].keys() == {"labels", "real", "sampled", "rest"}
     assert len(facts["odd"]) == 10
     assert facts["conclusions"]
+
+
+def test_json_names_the_page_of_out(home, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     facts = json.loads(run("report", home / "model", home / "animals.csv", "--json", "--out", "p.html").stdout)
     assert facts["page"] == "p.html"
     assert (tmp_path / "p.html").exists()

@@ -77,6 +77,9 @@ def test_a_column_with_values_is_predicted(home, tmp_path) -> None:
     assert table["tame"].to_pylist() == (expected[:, 1] > 0.5).tolist()
     facts = run_json("predict", home / "model", home / "whole.csv", "--target", "tame")
     assert facts["scores"]["auc"] == pytest.approx(roc_auc_score(TABLE["tame"], [row[2] for row in facts["rows"]]))
+
+
+def test_a_column_with_three_values_is_predicted_in_json(home) -> None:
     facts = run_json("predict", home / "model", home / "whole.csv", "--target", "species")
     assert facts["columns"] == ["species", "p(cat)", "p(dog, big)", "p(hen)"]
     assert facts["target"] == "species"

@@ -189,21 +189,25 @@ def test_an_unknown_name_is_refused_with_those_that_are_known(tiny, monkeypatch,
             download(wrong)
 
 
-def test_the_folder_comes_before_the_cache(server, monkeypatch, tmp_path) -> None:
+def test_a_download_is_cached(server, tmp_path) -> None:
     assert state("tiny") == "to download"
     assert where("tiny") is None
     server.content = released()
     assert same(load("tiny"))
     assert state("tiny") == "cached"
     assert where("tiny") == tmp_path / "cache" / "tiny.npz"
+    assert len(server.paths) == 1
+
+
+def test_a_file_in_the_folder_is_not_downloaded(server, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("MADE_DATA", str(tmp_path))
-    assert state("tiny") == "cached"
+    assert state("tiny") == "to download"
     for content in (packed(), released()):  # as ours, as the release's
         (tmp_path / "tiny.npz").write_bytes(content)
         assert state("tiny") == "in MADE_DATA"
         assert where("tiny") == tmp_path / "tiny.npz"
         assert same(load("tiny"))
-    assert len(server.paths) == 1
+    assert not server.paths
 
 
 def test_a_folder_may_have_other_data(tiny, monkeypatch, tmp_path) -> None:

@@ -189,7 +189,7 @@ def test_a_target_and_weights_are_for_tables_in_memory(files: Path) -> None:
 
 def test_foreign_files_of_a_folder_are_left_out_with_a_warning(files: Path) -> None:
     (files / "notes.txt").write_text("no table")
-    with pytest.warns(UserWarning, match="no tables are left out: .*notes.txt"):
+    with pytest.warns(UserWarning, match="not tables are ignored: .*notes.txt"):
         MADE(**SMALL | {"max_epochs": 0}).fit(files)
 
 

@@ -186,7 +186,7 @@ def test_weights_that_are_not_finite_are_refused(folder, tmp_path) -> None:
     copy = tmp_path / "copy"
     files = {name: (folder / name).read_bytes() for name in Folder.open(folder).files}
     commit(copy, files | {"model.safetensors": tensors_file(tensors)}, finished=True)
-    with pytest.raises(ModelError, match="has to be finite"):
+    with pytest.raises(ModelError, match="must be finite"):
         MADE.load(copy)
 
 

@@ -54,7 +54,7 @@ def test_the_column_that_differs_most_is_named(report) -> None:
 @pytest.mark.parametrize(
     ("change", "remedy"),
     [
-        ({"finished": False}, "let training come to its end"),
+        ({"finished": False}, "finish the training"),
         ({"epochs": (), "best_epoch": None}, "train for longer, max_epochs=200"),
         ({"best_epoch": 99}, "train for longer, max_epochs=200"),
         ({"best_epoch": 50}, "use a larger network, hidden_sizes=(16,)"),

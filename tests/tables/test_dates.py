@@ -260,6 +260,13 @@ def test_the_year_9999_is_supported(name) -> None:
     assert field.kind == "numeric"
     assert numeric(field).scale < 3 * 366 * DAY  # that of the others
     assert numeric(field).step == (DAY if field.dtype == "date" else 0.0)  # there are more minutes than steps may be
+
+
+@pytest.mark.parametrize("name", far_tables())
+def test_queries_about_the_year_9999_are_answered(name) -> None:
+    rows = far_tables()[name]
+    model = MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=1, random_state=0).fit(rows)
+    (field,) = model.model_.schema.fields
     assert np.isfinite(model.score_samples(rows)).all()
     drawn, filled = model.sample(30, temperature=3.0), model.impute(rows)
     assert type(drawn) is type(filled) is type(rows)

@@ -29,7 +29,7 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {"=": eq, "<": lt, "<=": le
 
 
 def everything(kind: Column) -> Region:
-    """The region of all values of a column; "missing", where it is a value of its own, comes after all numbers."""
+    """The region of all values of a column; a modelled "missing" comes after all numbers."""
     return (kind.support,)
 
 
@@ -98,7 +98,7 @@ def values_in(region: Region, kind: Column, most: int) -> list[float] | None:
 
 
 def is_points(region: Region, kind: Column) -> bool:
-    """Whether the region is nothing but single real numbers, which have a density and no probability."""
+    """Whether the region consists of single real numbers, which have a density but no probability."""
     atoms = [min(atom, MISSING) for atom in kind.atoms]
     return not kind.grid[1] and all(high == math.nextafter(low, math.inf) and low not in atoms for low, high in region)
 
@@ -106,7 +106,7 @@ def is_points(region: Region, kind: Column) -> bool:
 def boxes_of(condition: Condition | None, fields: Sequence[Field], kinds: Sequence[Column]) -> Boxes:
     """The disjoint boxes whose union is the set of rows that satisfy a condition; none if no row does.
 
-    A column that is not in a box may have any value. ``kinds`` are those of the network.
+    A column that is not in a box may have any value. ``kinds`` are the column kinds of the network.
 
     Example:
         >>> from made import Binary, Numeric
@@ -134,8 +134,8 @@ def box_of(known: Mapping[int, float], fields: Sequence[Field], kinds: Sequence[
         kind = kinds[d]
         if kind.listed and code not in range(kind.codes):
             raise QuestionError(
-                f"column {fields[d].name!r} is given a value that training never saw, of which no question can be "
-                "asked: give another value."
+                f"column {fields[d].name!r} is given a value that training never saw, so the probability is "
+                "undefined: give another value."
             )
         ends = (code - 0.5, code + 0.5) if kind.listed else _ends(code, kind)
         box[d] = ((MISSING, math.inf) if math.isinf(code) else ends,)
@@ -263,11 +263,11 @@ def _plain(boxes: Iterable[dict[int, Region]], kinds: Sequence[Column]) -> Boxes
 def _merged(boxes: Boxes) -> Boxes:
     """Merge boxes, disjoint or not, that differ in a single column."""
     for d in columns_of(boxes):
-        alike: dict[tuple[object, ...], list[dict[int, Region]]] = {}
+        groups: dict[tuple[object, ...], list[dict[int, Region]]] = {}
         for box in boxes:
-            alike.setdefault((d in box, *sorted((c, region) for c, region in box.items() if c != d)), []).append(box)
+            groups.setdefault((d in box, *sorted((c, region) for c, region in box.items() if c != d)), []).append(box)
         boxes = []
-        for group in alike.values():
+        for group in groups.values():
             merged = dict(group[0])
             if len(group) > 1 and d in merged:
                 merged[d] = union(*(each[d] for each in group))

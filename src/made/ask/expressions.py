@@ -74,7 +74,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Missing:
-    """A column is missing, where that is a value of its own."""
+    """A column is missing; for columns in which missingness is modelled."""
 
     column: str
 

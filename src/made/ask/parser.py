@@ -262,7 +262,7 @@ class _Parser:
         return Range(low, first.text, field.name, second.text, high)
 
     def missing(self, field: Field, token: _Token) -> Condition:
-        """``is missing`` or ``is not missing``, for a column where that is a value of its own."""
+        """``is missing`` or ``is not missing``, for a column in which missingness is modelled."""
         contrary = self.took("not")
         last = self.take()
         if last.text.lower() not in ("missing", "null"):
@@ -340,7 +340,7 @@ def _labels(field: Field) -> list[Value]:
 
 
 def _labels_by_key(field: Field) -> dict[str | float, Value]:
-    """The values of a column by every way to write them; the first, if two are written alike."""
+    """The values of a column by every spelling; the first one if two share a spelling."""
     found: dict[str | float, Value] = {}
     for label in _labels(field):
         keys = _keys(label, field) if isinstance(label, str) else [float(label)]

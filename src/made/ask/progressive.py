@@ -1,4 +1,4 @@
-r"""Progressive sampling: the probability that many columns are in their regions, by paths that never leave these.
+r"""Progressive sampling: the probability that many columns lie in given regions, estimated by sample paths.
 
 A path visits the columns in an ordering. At each column it multiplies its weight by the probability, given the path so
 far, of the column's region, and draws a value *within* the region. The mean weight is an unbiased estimate of the joint
@@ -34,7 +34,7 @@ MOST_CELLS = 2**22  # of all paths together, in one column
 
 
 class Cells:
-    """The cells of one column: each box contains all of a cell or nothing of it.
+    """The cells of one column: each cell lies entirely inside or entirely outside of each box.
 
     Cells are the values of a discrete column, or the intervals between the ends of the boxes of a numeric one: ``low``
     and ``high`` of each cell that is in a box. ``flags`` are the cells of each box, (boxes, cells).
@@ -94,7 +94,7 @@ def _inside(region: Region, values: Tensor) -> Tensor:
 class Paths:
     """Several paths: their values and the logarithms of their weights.
 
-    They start at coded values, (paths, columns), of which those of the ``known`` columns count.
+    They start at the coded values of the ``known`` columns. Shape of the values: (paths, columns).
     """
 
     def __init__(self, ensemble: Ensemble, values: Tensor, known: Tensor, generator: torch.Generator | None) -> None:
@@ -135,7 +135,7 @@ class Paths:
         known = self.known[which]
         given = known.clone() if known.any() else None
         known[:, list(columns)] = True
-        # Every path asks for the same columns: the passes of the first one are those of all.
+        # Every path asks for the same columns, so the passes of the first path serve all.
         first = Evidence(self.values[which[:1]], known[:1], None if given is None else given[:1])
         (group,) = self.ensemble.with_masks([number]).schedule.groups(first)
         (mask,) = group.masks
@@ -211,7 +211,7 @@ class Estimate:
             weight = paths.log_weight
             paths.enter(beside)
             paths.visit(second, self._mask_of(1))
-            how += ", those of what is given weighted by its probability"
+            how += ", weighted by the probability of the given condition"
             return *_ratio(weight, paths.log_weight, self._strata), how
         above, below = self._start({}), self._start({})
         above.enter(both)
@@ -226,7 +226,7 @@ class Estimate:
             raise impossible()
         answer = math.exp(scale - given_scale) * mean / given_mean
         relative = math.hypot(error / mean if mean else 0.0, given_error / given_mean)
-        return answer, answer * relative, how + ", and as many through those of what is given"
+        return answer, answer * relative, how + ", and as many through the given columns"
 
     def _start(self, state: dict[int, float]) -> Paths:
         row = [state.get(d, math.nan) for d in range(len(self.network.columns))]
@@ -245,14 +245,14 @@ class Estimate:
         return masks**2 if self.any_order and self.count % masks**2 == 0 and self.count > masks**2 else masks
 
     def _state(self, given: Boxes) -> dict[int, float] | None:
-        """What is given, if it is one value of each of its columns."""
+        """The given values, if each given column is fixed to a single one."""
         if len(given) > 1:
             return None
         found = {d: values_in(region, self.network.columns[d], 1) for d, region in given[0].items()}
         return {d: values[0] for d, values in found.items() if values} if all(found.values()) else None
 
     def _beside(self, both: Boxes, given: Boxes, second: list[int]) -> Boxes | None:
-        """The boxes of the other columns, if they are the same whatever is given, and if these columns come later."""
+        """The boxes of the other columns, if they do not depend on the given values and their columns come later."""
         first = columns_of(given)
         if not self.any_order and first and second:
             orderings = [self.network.connectivities[number].ordering for number in self.masks.tolist()]

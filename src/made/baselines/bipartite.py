@@ -173,7 +173,7 @@ class LogPartition(NamedTuple):
 
 
 def log_partition(model: Bipartite, base: Tensor, *, chains: int, temperatures: int, seed: int = 0) -> LogPartition:
-    """log Z: summed where one side has few units, otherwise estimated by chains of so many intermediate distributions.
+    """log Z: summed where one side has few units, otherwise estimated by annealed importance sampling.
 
     ``base`` has the logits of x in the independent units that annealing starts from, (A).
 

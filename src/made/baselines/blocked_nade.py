@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 BLOCK_WIDTH = 16  # columns
 
-# The function, and the gradient of the activations from that of the units.
+# The function, and its backward pass: the gradient of the activations given the gradient of the units.
 ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
     "sigmoid": (torch.sigmoid, lambda gradient, h: torch.ops.aten.sigmoid_backward(gradient, h)),
     "relu": (partial(torch.clamp, min=0), lambda gradient, h: torch.ops.aten.threshold_backward(gradient, h, 0)),

@@ -117,8 +117,8 @@ class BoltzmannBaseline(GradientBaseline):
     ) -> None:
         """Train a machine, and set ``machine_``, ``size`` and ``log_partition_``.
 
-        ``log_p`` is that of the validation rows, plus log Z; epochs are selected by the upper end of the interval of
-        log Z. A machine that has ``begun`` as a trained one stays as it was if training does not improve it.
+        ``log_p`` gives log p of the validation rows plus log Z; epochs are selected by the upper end of the interval of
+        log Z. If it has ``begun`` as a trained machine, its weights are kept unless training improves them.
         """
 
         def score() -> float:
@@ -356,7 +356,7 @@ class DBM(BoltzmannBaseline):
 
 
 def add_second_layer(rbm: Bipartite, units: int, seed: int) -> Bipartite:
-    """An RBM with more units beside its columns, whose random weights hardly change its bound.
+    """An RBM with additional visible units whose random weights hardly change its bound.
 
     The mutual information that q ignores is about half the sum of squared weights times the variances of both ends.
     """

@@ -20,7 +20,7 @@ from made.model.checkpoint import read_tensors
 
 @dataclass
 class Progress:
-    """How far a training is.
+    """The progress of a training.
 
     Attributes:
         epochs: completed epochs.
@@ -52,7 +52,7 @@ def save_progress(
 
 
 def load_progress(path: Path, settings: str, generator: torch.Generator) -> tuple[Progress, dict[str, Tensor]] | None:
-    """What was saved by a training with the same settings, if anything; the generator is set to its state."""
+    """The saved state of a training with the same settings, or ``None``; restores the state of the generator."""
     if not path.exists():
         return None
     tensors, facts = read_tensors(path)

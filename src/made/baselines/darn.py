@@ -188,7 +188,7 @@ class DARN(GradientBaseline):
 
     Attributes:
         network_: the parameters.
-        size: their number, without those of the noise.
+        size: their number, not counting the noise parameters.
 
     Example:
         >>> rows = [[0, 0, 0], [1, 1, 1]] * 100  # three equal coins, log 2 = 0.69

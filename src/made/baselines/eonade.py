@@ -43,7 +43,7 @@ class OrderlessNetwork(nn.Module):
 
     Its inputs are standardised, :math:`\frac{x - \mu}{s} \odot m` instead of :math:`x \odot m`. The model is the same,
     with :math:`W_d / s_d` and :math:`U_d - \mu_d W_d / s_d` for W and U, but it trains faster.
-    The arguments are those of :class:`EoNADE`.
+    See :class:`EoNADE` for the arguments.
     """
 
     mean: Tensor

@@ -88,7 +88,7 @@ class FVSBN(MADEBaseline):
     Arguments:
         tries: alternative parameters, chosen by the validation rows; a time limit is shared among them.
         seed: the ``random_state`` of the models.
-        parameters: parameters of :class:`made.MADE` that override those of every try.
+        parameters: parameters of :class:`made.MADE` that override every try.
 
     Example:
         >>> rows = np.random.default_rng(0).integers(2, size=(200, 1)).repeat(3, axis=1)

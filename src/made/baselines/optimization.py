@@ -27,7 +27,7 @@ NO_SETTINGS = ("report", "checkpoint", "size", "epochs")  # attributes of a syst
 
 
 class GradientBaseline(Baseline):
-    """What all baselines that are trained by gradient descent have in common.
+    """Base class of the baselines that are trained by gradient descent.
 
     Arguments:
         seed: seed of the initial weights, the batches and every other random choice.
@@ -145,7 +145,7 @@ def _tensors(
 def _restore(
     tensors: dict[str, Tensor], weights: list[Tensor], average: list[Tensor], optimizer: torch.optim.Optimizer
 ) -> list[Tensor]:
-    """Give a training its tensors back, and return its best weights."""
+    """Restore the state of a training from its tensors, and return the best weights."""
     best = []
     for number, (weight, mean) in enumerate(zip(weights, average, strict=True)):
         named = {name.partition(".")[2]: each for name, each in tensors.items() if name.startswith(f"{number}.")}
@@ -166,5 +166,5 @@ def column_means(x: Tensor) -> Tensor:
 
 
 def repeat_rows(x: Tensor, least: int) -> Tensor:
-    """The rows, repeated as a whole until there are at least so many: a longer epoch between validations."""
+    """The table repeated until it has at least ``least`` rows: a longer epoch between validations."""
     return x.repeat(math.ceil(least / len(x)), 1)

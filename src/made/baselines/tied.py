@@ -152,9 +152,8 @@ class TiedMADE(NADE):
 
         Arguments:
             rows: the rows.
-            given: columns to condition on, of a model with ``any_order``; log p is that of the others, in orderings
-                that start with the given ones. A random part of the columns is as in training; a structured one, such
-                as half of an image, may be fitted less well.
+            given: columns to condition on, for a model with ``any_order``; the result is log p of the other columns.
+                Random subsets occur in training; structured ones, such as half of an image, may be fitted less well.
         """
         x = torch.from_numpy(self.check_rows(rows)[:, self.ordering_]).to(self.network_.c.dtype)
         known = np.array(list(given))

@@ -1,4 +1,4 @@
-"""Asking a question about all rows of a table, block by block, here or on a Ray cluster, and writing the answers."""
+"""Running a query on all rows of a table, block by block, locally or on a Ray cluster, and writing the answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Tally:
-    """What is told about the answers so far: how many rows there are, were skipped and why, and had unseen values."""
+    """A summary of the answers so far: number of rows, skipped rows with reasons, and unseen values."""
 
     rows: int = 0
     skipped: int = 0
@@ -38,7 +38,7 @@ class Tally:
     rounded: dict[str, int] = field(default_factory=dict)
 
     def add(self, answer: Answer) -> None:
-        """Take the next answer into account."""
+        """Add an answer."""
         for row, reason in answer.reasons[: REASONS - len(self.reasons)]:
             self.reasons.append(shortened(f"row {self.rows + row}, {reason}", 500))
         for unseen, rounded in answer.unseen:
@@ -62,11 +62,11 @@ class Asking:
         question: the question.
         model: the model, loaded from the folder.
         folder: the folder of the model.
-        data: a file, a folder of files, a glob, ``-`` or a named dataset; None if the question is not about rows.
-        ray: the address of a Ray cluster, if it is to answer.
+        data: a file, a folder of files, a glob, ``-`` or a named dataset; None for questions without rows.
+        ray: the address of a Ray cluster. Default: answer locally.
 
     Attributes:
-        tally: what is told about the answers so far.
+        tally: a summary of the answers so far.
     """
 
     def __init__(self, question: Question, model: Model, folder: Path, data: str | None, ray: str | None) -> None:
@@ -83,8 +83,7 @@ class Asking:
         return {"skipped": self.tally.skipped, "reasons": self.tally.reasons} if skip else {}
 
     def answers(self, file: int = 0, number: int = 0) -> Iterator[Answer]:
-        """The answers in the order of the blocks, of which the first is given by its place. Rows are counted from the
-        first of the table."""
+        """The answers in the order of the blocks, starting at a block. Rows are numbered within the whole table."""
         from made.queries.batches import counted_from
 
         with closing(self._here() if self.ray is None else self._on_ray(file, number)) as found:
@@ -105,19 +104,19 @@ class Asking:
     def write(
         self,
         outputs: Mapping[str, Output],
-        meet: Callable[[Any], None] = lambda table: None,
+        add_scores: Callable[[Any], None] = lambda table: None,
         facts: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         """Write the tables of all answers; on a Ray cluster, files are folders of parts.
 
         Arguments:
-            outputs: where the tables go, by name; the first is the main one.
-            meet: called with the table "_scores" of each answer.
-            facts: what JSON holds beside the rows; called at the end.
+            outputs: the outputs of the tables, by name; the first is the main one.
+            add_scores: called with the table "_scores" of each answer.
+            facts: returns further members of the JSON; called at the end.
         """
         main = next(iter(outputs.values()))
         if self.ray is not None and main.out != "-":
-            self._write_parts(outputs, meet, facts)
+            self._write_parts(outputs, add_scores, facts)
         else:
             with ExitStack() as files:
                 for output in outputs.values():
@@ -125,7 +124,7 @@ class Asking:
                 for answer in self.answers():
                     for name, output in outputs.items():
                         output.write(answer.tables[name])
-                    meet(answer.tables.get("_scores"))
+                    add_scores(answer.tables.get("_scores"))
                 main.facts = facts() | self.facts()
         self.tally.note()
 
@@ -142,7 +141,7 @@ class Asking:
         return answers_on_ray(self.ray, self.question, self.folder, self.sources, (file, number), note)
 
     def _write_parts(
-        self, outputs: Mapping[str, Output], meet: Callable[[Any], None], facts: Callable[[], dict[str, Any]]
+        self, outputs: Mapping[str, Output], add_scores: Callable[[Any], None], facts: Callable[[], dict[str, Any]]
     ) -> None:
         from made.cli.parts import Parts
 
@@ -150,14 +149,14 @@ class Asking:
         with Parts(outputs, self._identity()) as parts:
             self.tally = Tally(**parts.tally)
             for table in parts.scores():
-                meet(table)
+                add_scores(table)
             if parts.parts and not parts.finished:
                 note(f"Note: {main.out} has {parts.parts} parts already; only the rest is computed.")
             try:
                 if not parts.finished:
                     for answer in self.answers(*parts.place):
                         parts.write(answer, asdict(self.tally))
-                        meet(answer.tables.get("_scores"))
+                        add_scores(answer.tables.get("_scores"))
                     parts.finish(asdict(self.tally))
             except KeyboardInterrupt as stopped:
                 text = f"stopped; the parts in {main.out} are kept, and the same command continues."
@@ -167,7 +166,7 @@ class Asking:
             main.tell()
 
     def _identity(self) -> dict[str, Any]:
-        """What must not change when the answers are continued."""
+        """What must not change when the output is resumed."""
         from hashlib import sha256
 
         from made._version import __version__
@@ -184,7 +183,7 @@ class Asking:
 
 
 def _counted_from(first: int, table: pa.Table) -> pa.Table:
-    """A table with so many rows before the first that its column 'row' counts."""
+    """A table whose column 'row' is increased by the number of rows before it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from made.baselines.protocol import Density
     from made.compare.result import BinaryRows, Result, Setting
 
-MOST_CODED = 5  # columns whose coding a note spells out
+MOST_CODED = 5  # columns whose coding is listed in a note
 
 
 @command
@@ -39,7 +39,7 @@ def compare(
     ] = None,
     budget: Annotated[float, option("Minutes for training all models; 0 for no limit.")] = 10,
     valid: VALID = None,
-    test: Annotated[str | None, option("Test rows, like DATA.", "those of a named dataset, or a random tenth")] = None,
+    test: Annotated[str | None, option("Test rows, like DATA.", "the test split, or a random tenth")] = None,
     out: Annotated[str | None, page_option("compare")] = None,
     seed: Annotated[int, option("Random seed.", min=0, max=2**31)] = 0,
 ) -> None:
@@ -180,7 +180,7 @@ def _foreign(word: str, seed: int) -> Density:
         if "random_state" in getattr(entered, "get_params", dict)():
             entered.set_params(random_state=seed)
     except Exception as error:  # foreign code may raise anything
-        raise usage(f"'--models': {word} cannot be made: {type(error).__name__}: {error}.") from None
+        raise usage(f"'--models': {word} cannot be constructed: {type(error).__name__}: {error}.") from None
     finally:
         sys.path.pop(0)
     if hasattr(entered, "fit") and hasattr(entered, "score_samples"):

@@ -1,4 +1,4 @@
-"""`made demo`: what `made` does, on data that comes with it."""
+"""`made demo`: a demonstration on data that comes with the package."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ MODE = {
 
 
 def fail(text: str, code: int) -> typer.Exit:
-    """Print an error, and give the exception that ends the command."""
+    """Print an error, and return the exception that ends the command."""
     print_error(f"Error: {shortened(text, LONGEST)}")
     return typer.Exit(code)
 
@@ -69,7 +69,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         mode.json, mode.quiet = as_json, quiet
         try:
             with warnings.catch_warnings(), for_command_line():
-                unseen = UnseenWarning.collected()  # one note counts those of all batches
+                unseen = UnseenWarning.collected()  # one note for the warnings of all batches
                 function(**arguments)
                 sys.stdout.flush()
                 if found := UnseenWarning.together(unseen):
@@ -85,7 +85,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_options(function: Callable[..., None], options: Mapping[str, Any], default: Any) -> Callable[..., None]:
-    """A command with more options, given by their annotations, in place of its ``**`` parameter if it has one."""
+    """Add options, given by their annotations, to a command; they replace its ``**`` parameter, if any."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     every = [each for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD]
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -118,13 +118,13 @@ def _exit_code(error: BaseException) -> int:
         (ModelError, 4),
         (Diverged, 5),
         (WorkerLost, 6),
-        # A file that exists, a package that is not installed: other arguments would help.
+        # Includes existing files and missing packages, which other arguments would avoid.
         ((QuestionError, ParameterError, FileExistsError, ImportError), 2),
         ((ClusterError, DataError, OSError, MemoryError, UnicodeError, EOFError, OverflowError, RecursionError), 3),
     ):
         if isinstance(error, kinds):
             return code
-    # Errors of libraries are known by the name of their module, which spares the imports.
+    # Library errors are recognised by the name of their module, without importing it.
     if type(error).__module__.partition(".")[0] in ("pyarrow", "zipfile", "csv", "_csv", "tomllib"):
         return 3
     return 3 if is_out_of_memory(error) else 1

@@ -1,4 +1,4 @@
-"""`made explain`: the rows that are least likely, and the entries that make them so."""
+"""`made explain`: the least likely rows, and the entries responsible."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def explain(
     ray: RAY = None,
     seed: SEED = None,
 ) -> None:
-    """Find the least likely rows, and the entries that make them so.
+    """Find the least likely rows, and the entries responsible.
 
     The surprise of an entry is -log p(x_d | x_<d) in nats, the mean over masks. Entries are ranked by their surprise
     above what is usual in the column, the median over rows drawn from the model. With --out, the surprise of every
@@ -82,13 +82,12 @@ def explain(
             one = rows.slice(place, 1) if hasattr(rows, "column_names") else rows[place : place + 1]
             oddest.append((first + int(row), float(nll), one))
         oddest = sorted(oddest, key=lambda each: (-each[1], each[0]))[:top]
-    drawn = np.asarray(model.surprise(model.sample(REFERENCE, random_state=0)), dtype=np.float64)
-    usual = np.nan_to_num(np.nanmedian(np.where(np.isnan(drawn).all(axis=0), 0.0, drawn), axis=0))
+    usual = model.usual_surprise(model.sample(REFERENCE, random_state=0))
     found: list[dict[str, Any]] = []
     for row, nll, one in oddest:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenWarning)  # counted when the rows were scored
-            surprise = np.asarray(model.surprise(one), dtype=np.float64)[0]
+            surprise = model.surprise_matrix(one)[0]
         ranked = [int(d) for d in np.argsort(-np.nan_to_num(surprise - usual, nan=-np.inf), kind="stable")]
         ranked = [d for d in ranked if not np.isnan(surprise[d])]
         framed = hasattr(one, "column_names")

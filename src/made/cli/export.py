@@ -29,7 +29,7 @@ def export(
     Needs the extra `onnx`.
     """
     levels = _levels(quantiles)
-    from made.export import to_onnx  # it says so if onnx is not installed
+    from made.export import to_onnx  # raises an ImportError with a hint if onnx is missing
 
     model = load(folder, masks)
     chosen = None if column is None else place(column, model.schema.names)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Imputation(RowQuestion):
-    """The imputed tables, each as a table of its own or all as one; and the uncertainty of their values."""
+    """The imputed tables, separate or stacked, and the uncertainty of the imputed values."""
 
     strategy: str
     draws: int
@@ -125,7 +125,7 @@ def impute(
 
 
 def _as_floats(rows: Any, model: Model) -> Any:
-    """Integers as floats where the model has floats: imputed values need not be whole, in any batch."""
+    """Integers as floats where the model has floats: imputed values may be fractions."""
     if not hasattr(rows, "column_names") or not model.schema.named:
         return rows
     import pyarrow as pa
@@ -146,7 +146,7 @@ def _alternating(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _imputed_values(fields: Sequence[Field], tables: Sequence[Any], parts: Parts[tuple[list[Any], Any]]) -> pa.Table:
-    """A line for each missing value and draw: the imputed value and its uncertainty. Row 0 is that of the block."""
+    """A line for each missing value and draw: the imputed value and its uncertainty. Rows are numbered in the block."""
     import numpy as np
     import pyarrow as pa
 

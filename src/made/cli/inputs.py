@@ -1,4 +1,4 @@
-"""What a command reads: a model from its folder; rows from a file, standard input or a named dataset."""
+"""The inputs of a command: a model from its folder; rows from a file, standard input or a named dataset."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from made.model.model import Model
 
 
-def load(folder: Path, masks: int | None = None, told: bool = False, seed: int | None = None) -> Model:
-    """A model from its folder; ``masks`` is how many a model of unlimited masks averages, ``seed`` replaces its own.
+def load(folder: Path, masks: int | None = None, *, quiet: bool = False, seed: int | None = None) -> Model:
+    """Load a model; ``masks`` and ``seed`` override the number of masks it averages and its seed.
 
-    Unless that is ``told`` otherwise, a note says that its training is not finished.
+    A note is printed if its training is not finished, unless ``quiet``.
     """
     from made.model.manifest import Manifest
 
@@ -38,7 +38,7 @@ def load(folder: Path, masks: int | None = None, told: bool = False, seed: int |
     model = replace(model, template=model.schema.blank(named=True))
     if seed is not None:
         model = replace(model, config=replace(model.config, seed=seed))
-    if not model.finished and not told:
+    if not model.finished and not quiet:
         note(f"Note: the training of {folder} is not finished; these are its best weights so far.")
     if masks is None:
         return model
@@ -84,9 +84,9 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
 
 
 def _found(files: Files) -> Files:
-    """The same files, after a note about those that are no tables."""
+    """The same files, after a note about ignored files that are not tables."""
     if files.ignored:
-        note(f"Note: files that are no tables are left out: {', '.join(files.ignored[:5])}.")
+        note(f"Note: files that are not tables are ignored: {', '.join(files.ignored[:5])}.")
     return files
 
 
@@ -97,7 +97,7 @@ def training_rows(sources: Sequence[str], valid: str | None) -> tuple[Any, Any, 
 
     Arguments:
         sources: files, folders and globs; or one of ``-`` and a named dataset.
-        valid: validation rows. Default: those of a named dataset.
+        valid: validation rows. Default: the validation split of a named dataset.
     """
     from made.io.files import Files
 
@@ -121,7 +121,7 @@ def training_rows(sources: Sequence[str], valid: str | None) -> tuple[Any, Any, 
 
 
 def validation_rows(data: str, valid: str | None) -> Any:
-    """The rows of --valid, or those of a named dataset; None for a file or a table without splits."""
+    """The rows of --valid, or the validation split of a named dataset; None for data without splits."""
     from made.io import datasets
 
     if valid is None and data != "-" and not Path(data).exists():
@@ -131,7 +131,7 @@ def validation_rows(data: str, valid: str | None) -> Any:
 
 
 def sources(data: str) -> list[str]:
-    """The files that DATA stands for: a file, those of a folder or a glob; or the one source that is no file."""
+    """The files of DATA: a file, or the files of a folder or glob; or a single source that is not a file."""
     from made.io.files import Files
 
     if Path(data).is_dir() or (re.search(r"[*?\[]", data) and not Path(data).exists()):
@@ -141,9 +141,9 @@ def sources(data: str) -> list[str]:
 
 
 def rows_of(source: str) -> Iterator[Any]:
-    """The rows of a file, ``-`` or a named dataset, of which the test rows by default, in blocks.
+    """The rows of a file, ``-`` or a named dataset (by default its test split), in blocks.
 
-    Blocks are those of :mod:`made.queries.batches`, counted from the first row of the file.
+    Blocks are cut as in :mod:`made.queries.batches`, from the first row of the file.
     """
     from made.io.read import stream
     from made.queries import batches
@@ -172,12 +172,12 @@ def stream_rows(data: str, model: Model) -> Iterator[tuple[int, Any]]:
 
 
 def known_columns(rows: Any, model: Model, optional: int | None = None) -> tuple[Any, list[str]]:
-    """The model's columns of a table, in its order, and the columns that it does not know, which are left out.
+    """The columns of a table that are in the model, in the model's order; and the names of the ignored columns.
 
     Arguments:
         rows: the table.
         model: the model.
-        optional: the number of a column that need not be there.
+        optional: the number of a column that may be absent.
     """
     schema = model.schema
     if not hasattr(rows, "column_names"):
@@ -200,6 +200,6 @@ def known_columns(rows: Any, model: Model, optional: int | None = None) -> tuple
 
 
 def note_ignored(columns: Sequence[str]) -> None:
-    """Print which columns the model does not know."""
+    """Print a note about ignored columns."""
     if columns:
         note(f"Note: columns that the model does not know are ignored: {', '.join(columns[:10])}.")

@@ -27,7 +27,7 @@ class RowFilter:
     Arguments:
         model: the model.
         skip: leave out rows that it cannot answer, instead of raising an error.
-        ignore: the number of a column that does not matter.
+        ignore: the number of a column whose values are ignored.
 
     Attributes:
         skipped: number of skipped rows.
@@ -72,9 +72,9 @@ class RowFilter:
         return log_p
 
     def _settled(self, rows: Any, unusable: dict[int, str]) -> Any:
-        """A batch without entries that spoil a whole column: they become missing, and their rows are unusable.
+        """A batch without entries that make a whole column unusable: they become missing, and their rows are skipped.
 
-        These are infinities, and text among numbers, which makes the column text.
+        Such entries are infinities, and text in a column of numbers, which turns the column into text.
         """
         import numpy as np
         import pyarrow as pa
@@ -163,7 +163,7 @@ def _numbers(column: Any, field: Field, label: str, unusable: dict[int, str]) ->
 
 
 def _blank(rows: Any) -> Any:
-    """One row like those of a batch, without observed values."""
+    """A row with the types of a batch, and without observed values."""
     import numpy as np
     import pyarrow as pa
 
@@ -193,7 +193,7 @@ def _halves(
 
 
 def spread(parts: Parts[Any], rows: int, names: Sequence[str] | None) -> Any:
-    """Answers to some of so many rows, at least one part of them, as a table of all rows; the others are empty."""
+    """Partial answers, at least one, as a table of all ``rows`` rows; the other rows are empty."""
     import numpy as np
     import pyarrow as pa
 

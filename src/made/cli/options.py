@@ -43,13 +43,13 @@ FILES = Annotated[
         show_default=False,
     ),
 ]
-VALID = Annotated[str | None, option("Validation rows, like DATA.", "those of a named dataset, or a random tenth")]
+VALID = Annotated[str | None, option("Validation rows, like DATA.", "the validation split, or a random tenth")]
 GIVEN = Annotated[str | None, option("Columns to condition on, such as age,job.", "none")]
 RAY = Annotated[
     str | None,
-    option("Head of a Ray cluster, host:port, that does the work; this machine is one of its nodes.", "none"),
+    option("Head of a Ray cluster, host:port, to run on; this machine must be one of its nodes.", "none"),
 ]
-MASKS = Annotated[int | None, option("How many masks to average, for models of unlimited masks.", "the model's", min=1)]
+MASKS = Annotated[int | None, option("Number of masks to average, if unlimited.", "the model's", min=1)]
 SEED = Annotated[int | None, option("Random seed.", "the model's", min=0, max=2**32 - 1)]
 OUT = Annotated[str | None, option("Output file (.csv, .parquet, .npy, .npz).", "- (standard output)")]
 SAFE_CSV = Annotated[
@@ -59,12 +59,12 @@ SAFE_CSV = Annotated[
 
 
 class OnError(StrEnum):
-    """What a command does about a row that cannot be answered."""
+    """What to do about rows that cannot be answered."""
 
     stop = "raise"
     skip = "skip"
 
 
 ON_ERROR = Annotated[
-    OnError, option("For a row that cannot be answered: raise an error, or skip it: its answer is empty.")
+    OnError, option("For rows that cannot be answered: raise an error, or skip them, leaving their answers empty.")
 ]

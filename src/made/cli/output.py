@@ -25,12 +25,12 @@ class Output:
         out: the file; ``-`` or None for standard output.
         names: the columns of batches that are arrays.
         safe_csv: put an apostrophe before text that a spreadsheet would run as a formula.
-        silent: write a file, and say nothing about it.
+        silent: print nothing about the file.
         schema: the types of the columns. Default: those of the first batch, which are kept here.
 
     Attributes:
-        facts: what JSON holds beside the rows.
-        rows: how many there are.
+        facts: further members of the JSON.
+        rows: number of rows written.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Output:
             self.tell()
 
     def tell(self) -> None:
-        """Say how many rows were written to the file."""
+        """Print how many rows were written to the file."""
         if mode.json:
             print_json({"rows": self.rows, "out": self.out} | self.facts)
         elif self.out != "-":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def page_path(command: str, out: str | None, data: str) -> Path:
-    """The file of a command's page, checked before any work: it can be written, and replaces no other file.
+    """The file of a command's page, checked before any work: it must be writable, and must not replace other files.
 
     Arguments:
         command: the command; a page of the same command may be replaced.
@@ -38,7 +38,7 @@ def page_path(command: str, out: str | None, data: str) -> Path:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page atomically, and make its folder."""
+    """Write a page atomically, creating its folder."""
     from made.io.atomic import atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ def whole_numbers(option: str, text: str, least: int, empty: bool = False) -> li
 
 
 def place(name: str, names: Sequence[str]) -> str | int:
-    """A column by its name, with or without surrounding spaces, or by its number if no column has that name."""
+    """A column by name, ignoring surrounding spaces, or by number if no column has that name."""
     if name in names:
         return name
     name = name.strip()

@@ -1,8 +1,8 @@
-"""Tables written in parts, so that a command that was stopped continues after the last of them.
+"""Tables written in parts, so that an interrupted command can be resumed after the last complete part.
 
-An output is then a folder of files, part-000000.parquet and so on, in the order of the rows; whoever reads the folder
-reads one table. `_made.json` in the folder of the first output says how far the answers have come. It is replaced when
-a part of every output is complete, so that a part is never used before.
+An output is then a folder of files, part-000000.parquet and so on, in the order of the rows, which can be read as one
+table. `_made.json` in the folder of the first output records the progress. It is replaced when a part of every output
+is complete, so that an incomplete part is never used.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ WAIT = 1.0  # seconds for another process that writes to the same folder
 
 
 class Parts:
-    """Folders of parts, and how far the answers in them have come.
+    """Folders of parts, and the progress of their answers.
 
     Arguments:
-        outputs: the folders, as outputs that are not entered; their suffix is the format, Parquet by default.
-        identity: what must not change when the answers are continued.
+        outputs: the folders, as outputs not yet opened; their suffix is the format, Parquet by default.
+        identity: what must not change when the output is resumed.
 
     Attributes:
-        parts: how many are complete.
+        parts: number of complete parts.
         place: the file and the number of the first block that is not in them.
-        tally: what was told with the last of them.
-        finished: whether these are all.
+        tally: the summary after the last complete part.
+        finished: whether all parts are complete.
     """
 
     def __init__(self, outputs: Mapping[str, Output], identity: dict[str, Any]) -> None:
@@ -77,7 +77,7 @@ class Parts:
                 yield parquet.read_table(path)
 
     def write(self, answer: Answer, tally: dict[str, Any]) -> None:
-        """Write the next answer; ``tally`` is what is told about all answers so far."""
+        """Write the next answer; ``tally`` summarises all answers so far."""
         if not self._writers:
             for name in [*self.folders, *([SCORES] if SCORES in answer.tables else [])]:
                 self._writers[name] = self._open.enter_context(self._part(name, self.parts))
@@ -88,7 +88,7 @@ class Parts:
             self._complete(tally)
 
     def finish(self, tally: dict[str, Any]) -> None:
-        """Write what is left: there are no more answers."""
+        """Write the last part."""
         if self._blocks:
             self._complete(tally)
         self.finished = True
@@ -125,7 +125,7 @@ class Parts:
             stream.write(json.dumps({"identity": self.identity} | state, indent=1).encode())
 
     def _resume(self) -> None:
-        """Find what is complete, and refuse folders of anything else."""
+        """Find the complete parts, and refuse folders with other content."""
         from pyarrow import parquet
 
         from made.io.atomic import PART

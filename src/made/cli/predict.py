@@ -1,4 +1,4 @@
-"""`made predict`: one column, given whatever else is known of each row."""
+"""`made predict`: the distribution of one column, given the observed values of each row."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def predict(
     ray: RAY = None,
     seed: SEED = None,
 ) -> None:
-    """Predict a column, given whatever else is observed in each row.
+    """Predict a column from the observed values of each row.
 
     For a column with a list of values: the most likely one, and the probability of each. For numbers: mean, standard
     deviation, median, and the 5 % and 95 % quantiles. Any value may be missing, and DATA may lack the column. Where it
@@ -85,7 +85,7 @@ def predict(
     asking = Asking(Prediction(masks=masks, skip=on_error is OnError.skip, target=d), model, folder, data, ray)
     asking.write(
         {"predicted": Output(out, safe_csv=safe_csv)},
-        scores.meet,
+        scores.add,
         lambda: {"target": field.name, "scores": scores.facts(field)},
     )
     if not mode.json:
@@ -122,9 +122,9 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
 
 
 def _scored(truth: NDArray[Any], found: Forecast, unknown: int) -> pa.Table:
-    """What scores need: a line for each true code and, without one, for each value that the model does not know.
+    """The inputs of the scores: a line for each known true code, and an empty one for each value unknown to the model.
 
-    The guess is the most likely code or the mean. If there are two codes, the chance is that of code 1.
+    ``guess`` is the most likely code or the mean; ``chance`` the probability of code 1, for columns of two codes.
     """
     import numpy as np
     import pyarrow as pa
@@ -146,8 +146,8 @@ class _Scores:
     def __init__(self) -> None:
         self.tables: list[pa.Table] = []
 
-    def meet(self, table: pa.Table) -> None:
-        """Take the predictions of a block into account; see :func:`_scored`."""
+    def add(self, table: pa.Table) -> None:
+        """Add the predictions of a block; see :func:`_scored`."""
         self.tables.append(table)
 
     def facts(self, field: Field) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class _Scores:
 
 
 def _auc(truth: NDArray[Any], chances: NDArray[Any]) -> float:
-    """The chance that a row of code 1 gets a higher probability than one of code 0; a tie counts half."""
+    """The area under the ROC curve: P(a row of code 1 scores above a row of code 0); ties count one half."""
     import numpy as np
 
     # Not by scikit-learn, whose import takes longer than the command.

@@ -16,7 +16,7 @@ _words: list[str] = []
 
 
 def main() -> None:
-    """Run the command line that the shell was given, and exit."""
+    """Run the command line of this process, and exit."""
     global _own_process
     _own_process = True
     _open_streams()
@@ -47,7 +47,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def words() -> list[str]:
-    """The words of the command that runs."""
+    """The arguments of the running command."""
     return list(_words)
 
 
@@ -67,7 +67,7 @@ def _run(words: list[str]) -> None:
 
 
 def _open_streams() -> None:
-    """Open /dev/null for standard streams that are closed, lest a file opened later takes their number."""
+    """Open /dev/null in place of closed standard streams, so that no file opened later gets their number."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -78,7 +78,7 @@ def _open_streams() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    # A name that the terminal's encoding cannot show is no reason to fail.
+    # Characters that the terminal's encoding lacks are escaped instead of raising an error.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -86,7 +86,7 @@ def _open_streams() -> None:
 
 @contextmanager
 def quick_imports() -> Iterator[None]:
-    """Import libraries without collecting garbage: modules stay, and looking through them takes a fifth of the time."""
+    """Import libraries with the garbage collector off, which saves a fifth of the time."""
     if not _own_process:
         yield
         return
@@ -95,12 +95,12 @@ def quick_imports() -> Iterator[None]:
         yield
         _keep_pandas_out()
     finally:
-        gc.freeze()  # later collections, and the end of the process, need not look at modules either
+        gc.freeze()  # later collections, and the one at exit, skip the modules, too
         gc.enable()
 
 
 class _NoPandas:
-    """A finder of modules that finds no pandas."""
+    """A module finder that hides pandas."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -109,10 +109,10 @@ class _NoPandas:
 
 
 def _keep_pandas_out() -> None:
-    """Let pyarrow make its first array while pandas cannot be found.
+    """Create pyarrow's first array while pandas is hidden.
 
-    It would import pandas to see whether the values are a series, which no command has. It tries once, and again only
-    if a table is to become a data frame.
+    Otherwise pyarrow imports pandas, to check whether the values are a series. It does so only once, and again when a
+    table is converted to a data frame.
     """
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is None or "pandas" in sys.modules:

@@ -1,4 +1,4 @@
-"""What a command asks about each block of rows, here or on a Ray cluster, and what it is answered."""
+"""The query that a command runs on each block of rows, locally or on a Ray cluster, and its answer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Answer:
-    """The answer to a block of rows, which are counted from the first of the block.
+    """The answer to a block of rows, numbered from the first row of the block.
 
     Attributes:
-        tables: what is to be written, by output.
-        rows: how many there are.
-        skipped: how many of them could not be answered, with the reasons of the first.
-        unseen: values that training never saw; see :class:`made.errors.UnseenWarning`.
-        ignored: columns that the model does not know.
-        file, number: the place of the block: the number of its file, and its own in that file.
+        tables: the tables to write, by output.
+        rows: number of rows.
+        skipped: number of rows without an answer, with the reasons for the first few.
+        unseen: values that did not occur in training; see :class:`made.errors.UnseenWarning`.
+        ignored: columns that are not in the model.
+        file, number: the number of the file, and of the block within it.
     """
 
     tables: dict[str, Any]
@@ -45,22 +45,22 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC):
-    """A question about blocks of rows. It holds options and no model, as it is sent to other machines.
+    """A query on blocks of rows. It holds options but no model, because it may be sent to other machines.
 
     Arguments:
-        masks: how many to average; see :func:`made.cli.inputs.load`.
-        seed: the random seed. Default: that of the model.
+        masks: number of masks to average; see :func:`made.cli.inputs.load`.
+        seed: the random seed. Default: the model's.
     """
 
     masks: int | None = None
     seed: int | None = None
 
     def open(self, folder: Path) -> Callable[[int, int, Any], Answer]:
-        """The question to the model in a folder."""
-        return self.to(load(folder, self.masks, told=True))
+        """Bind the question to the model in a folder."""
+        return self.to(load(folder, self.masks, quiet=True))
 
     def to(self, model: Model) -> Callable[[int, int, Any], Answer]:
-        """The question to a model: a function of the place of a block and its rows."""
+        """Bind the question to a model: a function of the file and block numbers and the rows."""
         from made.queries.random import of_block
 
         generator = model.generator(self.seed)
@@ -81,11 +81,11 @@ class Question(ABC):
 
     @abstractmethod
     def answer(self, model: Model, rows: Any, random: torch.Generator) -> Answer:
-        """The answer to a block of rows, whatever its place."""
+        """The answer to a block of rows."""
 
     @property
     def numbered(self) -> Collection[str]:
-        """The tables with a column 'row', to which the number of rows before the block is added."""
+        """The tables whose column 'row' is offset by the number of rows before the block."""
         return ()
 
 
@@ -107,9 +107,9 @@ class RowQuestion(Question):
         return Answer(tables, len(rows), row_filter.skipped, row_filter.reasons, ignored=ignored)
 
     def optional(self, model: Model) -> int | None:
-        """The number of a column that rows may lack, and whose values do not matter."""
+        """The number of a column that may be absent, and whose values are ignored."""
         return None
 
     @abstractmethod
     def tables(self, row_filter: RowFilter, rows: Any, random: torch.Generator) -> dict[str, Any]:
-        """What is to be written about rows with the columns of the model."""
+        """The tables to write about rows that have the columns of the model."""

@@ -26,7 +26,7 @@ def report(
     rows: Annotated[int, option("Number of rows of DATA to use; of more, a random subset.", min=1)] = 20_000,
     top: Annotated[int, option("How many of the least likely rows to show.", min=1)] = 10,
     held_out: Annotated[
-        str | None, option("Rows that the model was not fitted on, like DATA, which it was: measures privacy.", "none")
+        str | None, option("Held-out rows, to measure privacy; DATA must then be the training rows.", "none")
     ] = None,
     seed: SEED = None,
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NewRows(Question):
-    """New rows: a block is the number of its rows."""
+    """New rows. A block is represented by its number of rows."""
 
     count: int
     given: dict[str | int, Any] | None
@@ -41,7 +41,7 @@ class NewRows(Question):
         options: Any = {"temperature": self.temperature, "missing": self.missing, "random_state": random}
         try:
             return Answer({"rows": model.sample(rows, given=self.given, **options)}, rows)
-        except DataError as error:  # its row is that of the given values, not of a table
+        except DataError as error:  # its row number refers to the given values, not to a table
             raise DataError(error.message, column=error.column) from None
 
 
@@ -53,7 +53,7 @@ def sample(
     given: Annotated[str | None, option("Values to condition on, such as 'Status=bad, Home=rent'.", "none")] = None,
     safe_csv: SAFE_CSV = False,
     temperature: Annotated[float, option("From 0.001 to 1000; below 1, samples are closer to the mode.")] = 1.0,
-    missing: Annotated[bool, flag("--missing", "With missing values as the training rows have them.")] = False,
+    missing: Annotated[bool, flag("--missing", "Include missing values, distributed as in the training rows.")] = False,
     ray: RAY = None,
     seed: SEED = None,
 ) -> None:

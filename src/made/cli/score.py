@@ -42,7 +42,7 @@ def score(
 ) -> None:
     """Print the log-likelihood log p of each row, in nats.
 
-    Missing values are not observed: the likelihood is that of the observed values.
+    Missing values are not observed: the result is the likelihood of the observed ones.
     """
     model = load(folder, masks)
     question = LogProbs(masks=masks, skip=on_error is OnError.skip, given=columns("--given", given, model))

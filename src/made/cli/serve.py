@@ -20,14 +20,16 @@ LONGEST_TOKEN = 4096
 @command
 def serve(
     folders: Annotated[
-        list[Path], Argument(metavar="MODEL", help="Folders of models, by whose names they are called.")
+        list[Path], Argument(metavar="MODEL", help="Folders of models; each is served under its folder's name.")
     ],
     host: Annotated[str, option("Address to listen at; any but loopback needs --token-file.")] = "127.0.0.1",
     port: Annotated[int, option("Port; 0 for any that is free.", min=0, max=65535)] = 8000,
     token_file: Annotated[
         Path | None, option("File with a token that clients must send as 'Authorization: Bearer TOKEN'.", "none")
     ] = None,
-    allow_host: Annotated[list[str] | None, option("Another name of the server, in the Host header.", "none")] = None,
+    allow_host: Annotated[
+        list[str] | None, option("Further name of the server to accept in the Host header.", "none")
+    ] = None,
     max_body: Annotated[int, option("Bytes of a request's body.", min=1)] = 8 << 20,
     max_rows: Annotated[int, option("Rows of a request.", min=1)] = 10_000,
     max_samples: Annotated[int, option("Rows to draw, or paths of an estimate, in a request.", min=1)] = 100_000,
@@ -81,6 +83,6 @@ def _token(path: Path) -> str:
     if not 16 <= len(token) <= LONGEST_TOKEN or not token.isprintable() or " " in token:
         raise ParameterError(
             f"'--token-file' {str(path)!r} should hold one token of at least 16 ASCII characters without spaces, such "
-            "as that of 'openssl rand -hex 32'."
+            "as the output of 'openssl rand -hex 32'."
         )
     return token

@@ -28,7 +28,7 @@ def reset() -> None:
 
 
 def stopped_elsewhere() -> None:
-    """Note that another process has printed why this one stops."""
+    """Record that another process has already printed why this one stops."""
     _printed.append("")
 
 
@@ -67,7 +67,7 @@ def handled() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = hook
-        for number in numbers:  # there is nothing left to unwind, and an exception now would be a traceback
+        for number in numbers:  # nothing is left to unwind; an exception now would print a traceback
             signal.signal(number, signal.SIG_DFL)
 
 

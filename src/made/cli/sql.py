@@ -59,13 +59,13 @@ def sql(
         raise usage(f"'--name' should be given {len(folders)} times, once for each model, all different.")
     models = [load(folder, seed=seed) for folder in folders]
 
-    gc.unfreeze()  # what Python does not collect at its end, the bindings of DuckDB report as leaks
-    from made.sql import register  # it says so if DuckDB is not installed
+    gc.unfreeze()  # or DuckDB's bindings would report leaks at exit
+    from made.sql import register  # raises an ImportError with a hint if DuckDB is missing
 
     # isort: split
     import duckdb
 
-    # Nothing is downloaded because a query mentions it.
+    # No extension is downloaded merely because a query mentions it.
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
         registered = [register(connection, model, each) for model, each in zip(models, names, strict=True)]
         try:
@@ -98,7 +98,7 @@ def _answer(
         raise usage('there is no query: give one, such as "SELECT 1".')
     reader = call(relation.to_arrow_reader, ROWS_AT_A_TIME)
     batches = iter(lambda: call(next, reader, None), None)
-    nested = mode.json and out in (None, "-")  # JSON has lists and structs, a file of columns has not
+    nested = mode.json and out in (None, "-")  # JSON can hold lists and structs, flat files cannot
     if out is None and not mode.json and sys.stdout.isatty():
         _print(reader.schema, batches)
         return
@@ -149,7 +149,7 @@ def _in_types(table: pa.Table, nested: bool) -> pa.Table:
 
 
 def _sentence(error: Exception, registered: Sequence[Registered]) -> Exception:
-    """The error of `made` behind one of DuckDB, or that of DuckDB in one sentence."""
+    """The error of `made` that caused an error of DuckDB, or else DuckDB's message in one sentence."""
     import duckdb
 
     for each in registered:

@@ -51,9 +51,9 @@ def tune(
 ) -> None:
     """Search for the parameters with the best likelihood of validation rows.
 
-    However a search was stopped, --resume continues it. The best parameters are written for `made fit --config`.
+    An interrupted search can be continued by --resume. The best parameters are written for `made fit --config`.
     To search on several machines, give the same command on each, with the same rows, the same --storage and a folder of
-    its own in --out: each trains some of the trials, and takes over those of a machine that is lost.
+    its own in --out: each trains some of the trials, and takes over the trials of lost machines.
     """
     fixed = None if config is None else {name: value_of(name, value) for name, value in parameters_in(config).items()}
     searched = None if space is None else read_toml("--space", space)

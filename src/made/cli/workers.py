@@ -1,4 +1,4 @@
-"""A command that several processes run together: one starts them, and the first of them prints."""
+"""Commands that run in several processes: one starts them, and the first worker prints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_worker(workers: int | None, overwrite: bool) -> None:
-    """Refuse options that contradict how this worker, if it is one, was started; only the first one prints errors."""
+    """Refuse options that contradict how this worker was started; only the first worker prints errors."""
     mode.silent = rank() > 0
     if is_worker():
         check_options(workers, overwrite)
@@ -35,12 +35,12 @@ def restarted(workers: Workers) -> bool:
 
 
 def starts_workers(workers: int | None) -> bool:
-    """Whether this process is to start others that do the work."""
+    """Whether this process starts the workers, instead of being one of them."""
     return (workers or 1) > 1 and not is_worker()
 
 
 def run_workers(workers: int, data: Sequence[str], out: Path) -> None:
-    """Run the command of this process in several workers; ends as they do."""
+    """Run this command in several workers, and exit with their exit code."""
     if "-" in data:
         raise usage("'--workers' needs a file that every worker can read, not standard input.")
     with process.quick_imports():
@@ -51,7 +51,7 @@ def run_workers(workers: int, data: Sequence[str], out: Path) -> None:
 
 
 def run_on_ray(address: str, workers: int, data: Sequence[str], out: Path) -> None:
-    """Run the command of this process in workers of a Ray cluster; prints what the first one prints, and ends as it."""
+    """Run this command in workers of a Ray cluster, with the output and the exit code of the first worker."""
     if "-" in data:
         raise usage("'--ray' needs a file that every worker can read, not standard input.")
     with process.quick_imports():
@@ -67,9 +67,9 @@ def run_on_ray(address: str, workers: int, data: Sequence[str], out: Path) -> No
 
 @contextmanager
 def joined_workers(out: Path) -> Iterator[tuple[Workers, Path]]:
-    """The workers that this process is one of, and its folder for the model, of which only that of the first is kept.
+    """The workers, and this process's folder for the model; only the folder of the first worker is kept.
 
-    All but the first print nothing, except about an error of their own.
+    Other workers print nothing but errors of their own.
     """
     if not is_worker():
         from made.training.workers import ALONE

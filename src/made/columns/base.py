@@ -31,7 +31,7 @@ from made.errors import QuestionError
 
 Bound: TypeAlias = float | Tensor
 
-# The place of "missing" on the axis of numbers, where it is a value of its own: after all others.
+# The place of "missing" on the axis of numbers, where missingness is modelled: after all others.
 MISSING = sys.float_info.max
 
 # Limits of the default inversion of a CDF: how far out a quantile may lie, and the bits of a double.
@@ -288,7 +288,7 @@ class Column(ABC):
         return self
 
     def with_cuts(self, cuts: Sequence[float]) -> Column:
-        """This kind, whose input units also tell on which side of some numbers a value lies. Default: no change."""
+        """This kind with input units that say on which side of each cut a value lies. Default: no change."""
         return self
 
     def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -296,7 +296,7 @@ class Column(ABC):
         return None
 
     def numbers_of(self, codes: Tensor) -> Tensor | None:
-        """The numbers that codes between and beyond those of the list stand for; None if there are none (default)."""
+        """The numbers of codes between and beyond the list; ``None`` if there are no such codes (default)."""
         return None
 
     def describe(self, show: Callable[[float], str], unit: str = "") -> str:

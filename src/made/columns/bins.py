@@ -13,7 +13,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 BINS = 24
 MOST_BARS = 12
 MOST_ORDERED = 20  # bars of numbers, which stay in order
-TAIL = 0.005  # share of values on either side that may be cut off, lest outliers flatten the rest
+TAIL = 0.005  # share of values on either side that may be cut off, so that outliers do not flatten the rest
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _linear(guide: Numbers) -> Numbers:
         width = max(1, np.ceil((high - low + 1) / BINS))
         count = int(np.ceil((high - low + 1) / width))
         return np.asarray(low - 0.5 + width * np.arange(count + 1), dtype=np.float64)
-    # Scaled into [-1, 1] by a power of two, lest a difference overflow.
+    # Scaled into [-1, 1] by a power of two, so that no difference overflows.
     exponent = int(np.frexp(np.abs(guide).max())[1])
     most = 1 - 2.0**-53  # the significand of the largest float
     return np.ldexp(np.clip(_even(*_ends(np.ldexp(guide, -exponent))), -most, most), exponent)

@@ -160,7 +160,7 @@ class Softmax(Column):
         return (counts / counts.sum()).log()
 
     def draw(self, units: Tensor, noise: Tensor) -> Tensor:
-        # Without the last, which rounding may put below 1.
+        # Without the last one, which rounding may put below 1.
         below = units[..., : self.cardinality].softmax(dim=-1).cumsum(dim=-1)[..., :-1]
         return (noise.unsqueeze(-1) >= below).sum(dim=-1).to(units.dtype)
 

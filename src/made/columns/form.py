@@ -23,11 +23,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-__all__ = ["Form", "Target"]
-
 
 class Form(NamedTuple):
-    """How the output units of a column form its likelihood: first the logits, then those of the mixture.
+    """How the output units of a column form its likelihood: the logits first, then the units of the mixture.
 
     Attributes:
         choices: the number of logits of the softmax; 1 for a single logit, 0 for none.
@@ -49,17 +47,17 @@ class Form(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What values ask of the output units; all of the shape of the values. The last six are those of a mixture.
+    """The terms of the likelihood that depend on the values alone. The last six are for mixtures.
 
     Attributes:
         choice: i, the number of a logit; of a single logit, 1 or 0.
         log_choice: log a.
         log_floor: log c.
         log_rest: log b.
-        begin, width: the lower end of the step and its width, of which a difference of ends would lose digits.
+        begin, width: the lower end of the step, and its width; the difference of two ends would lose digits.
         wide: the likelihood under the logistics of fixed width.
-        log_factor: the logarithm of what the likelihood of the mixture is multiplied by.
-        log_far: the logarithm of what is added to it.
+        log_factor: the logarithm of the factor of the likelihood of the mixture.
+        log_far: the logarithm of the term that is added to it.
     """
 
     choice: Tensor

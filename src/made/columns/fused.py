@@ -30,7 +30,7 @@ class Targets:
 
     Attributes:
         values: the coded values, (rows, columns), for kinds without the common form.
-        units: the number of the logit that each column with a softmax chooses, among those of all, (rows, segments).
+        units: the logit that each column with a softmax chooses, by its number among all logits, (rows, segments).
         numbers: all other targets, (rows, numbers).
         floors: whether a value has a probability that is not learned.
     """
@@ -227,7 +227,7 @@ class Evaluation:
         return self.log_p
 
     def gradient(self, gradient: Tensor) -> Tensor:
-        """The gradient of the output units, given that of the log-likelihoods. Shapes: those of :meth:`log_prob`."""
+        """The gradient of the output units, given that of the log-likelihoods; shapes as in :meth:`log_prob`."""
         joint, constants = self.joint, self._constants
         of_listed, of_mixed = gradient.split([len(self._of_listed), len(self._of_mixed)])
         found = torch.empty_like(self._units)
@@ -258,7 +258,7 @@ class Evaluation:
         return found if constants.inverse is None else found.index_select(0, constants.inverse)
 
     def _either(self) -> tuple[Tensor, Tensor]:
-        """The logarithms of both terms of the likelihood of columns with points, that of a point and of the rest."""
+        """The logarithms of both terms of the likelihood of columns with points: the point, and the rest."""
         listed, pointed = len(self._of_listed), len(self._log_point)
         rest = (self._logits[-pointed:] - self._softmax.log_sums[listed:]).add_(self._log_rest).add_(self._of_rest)
         return self._log_pi[listed:] + self._log_point, rest
@@ -270,7 +270,7 @@ class _LogProb(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, units: Tensor, targets: Targets, joint: Likelihood) -> Tensor:
         ctx.evaluation = Evaluation(joint, units.shape[1], units)
-        return cast(Tensor, ctx.evaluation.log_prob(units, targets)).clone()  # lest it refers to itself
+        return cast(Tensor, ctx.evaluation.log_prob(units, targets)).clone()  # so that it does not refer to itself
 
     @staticmethod
     @torch.autograd.function.once_differentiable

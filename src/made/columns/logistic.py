@@ -72,7 +72,7 @@ class Numeric(Scaled):
         curve, center: of :mod:`made.columns.transform`; ``curve=0`` for a straight scale.
         low: the least value that is drawn, on the grid if there is a step. Lower values cost as much as outliers.
         knots: of the piecewise linear encoding, such as quantiles; without any, z is encoded by fixed soft steps.
-        extent: the range in which means lie, such as that of the training values.
+        extent: the range in which means lie, such as the range of the training values.
         cuts: numbers at which other columns jump (:mod:`made.tables.cuts`).
 
     Example:
@@ -275,7 +275,7 @@ class Numeric(Scaled):
         return places.gather(0, density.argmax(dim=0, keepdim=True)).squeeze(0)
 
     def mean(self, units: Tensor) -> Tensor:
-        """The expected value; on a curved scale that of the learned components, without far tails.
+        """The expected value; on a curved scale, of the learned components without far tails.
 
         A heavy tail has no mean, and a component of small weight that is wide on a curved scale can have one far from
         all data. There, the mean is over 32 quantiles of each component, winsorised at :data:`TAIL` on either side.

@@ -132,7 +132,7 @@ class Mixture:
         torch.logaddexp(self._log_n, self._log_far, out=self.log_p)
 
     def gradient(self, gradient: Tensor, out: Tensor) -> None:
-        """Write the gradient of the units, given that of log R. Shapes: (columns, rows), (units, rows)."""
+        """Write the gradient of the units, given the gradient of log R. Shapes: (columns, rows), (units, rows)."""
         back, densities = self._back, self.logistics.densities
         to_logit, to_mean, to_scale = out.view(3, *self._shape).unbind()
         torch.sub(self._log_n, self.log_p, out=back.to_log).exp_().mul_(gradient)

@@ -79,7 +79,7 @@ class LogisticMixture:
         return torch.where(at, self.points[next_point], self.on.outer(self._inverse(above))).t()
 
     def moments(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of the values, clipped to [low, high] and to those of training.
+        """Mean and standard deviation of the values, clipped to [low, high] and to the range of training.
 
         Shapes: (rows), twice, to (rows).
         """

@@ -1,10 +1,10 @@
-r"""Find binary columns of which at most one is 1, and code them as one categorical column.
+r"""Find mutually exclusive binary columns, and code each group as one categorical column.
 
 A table with one-hot coded categories is harder to learn than necessary: the network has to find out which columns
 exclude each other, and an any-order model in every ordering. Such groups are found in the training rows and coded as
 one column each, with the values 0 (none of them) to k.
 
-The likelihood remains that of *all* binary rows. Those with two ones in a group, which have no code, share a small
+The likelihood is still defined for *all* binary rows. Those with two ones in a group, which have no code, share a small
 probability :math:`\delta = 1 / (n + 2)`, the rule of succession for an event that n training rows never had:
 
 .. math:: p(x) = (1 - \delta)\, p(\text{codes}) \quad\text{or}\quad \delta / (2^D - \prod_g (k_g + 1)).

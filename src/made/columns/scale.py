@@ -15,7 +15,7 @@ from made.columns.transform import bend, log_slope, unbend
 # The largest standardised value: its square fits into single precision.
 FARTHEST = 1e15
 
-# Limits of forged settings, far from those of any data: beyond them, values have no likelihood in single precision.
+# Limits against forged settings, far beyond any data, past which likelihoods underflow in single precision.
 LEAST_STEP, MOST_STEP = 1e-12, 1e15  # a step near the middle, in standardised values
 NARROWEST, WIDEST = 1e-30, 1e30  # a step, and the scale of a column with steps
 FARTHEST_BENT = 1e4  # location and scale on a curved scale, where numbers are logarithms
@@ -84,7 +84,7 @@ class Scaled(Column):
             raise ValueError(f"'extent' should be two numbers, the lower one first, not {self.extent!r}.")
 
     def within(self, values: Tensor) -> Tensor:
-        """Values of the table, clipped to those of training."""
+        """Values of the table, clipped to the range of training."""
         least, most = (self._like(end, values) for end in torch.as_tensor(self.extent, dtype=torch.float64).unbind(-1))
         return values.clamp(least, most)
 

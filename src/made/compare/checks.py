@@ -12,7 +12,7 @@ from made.baselines.protocol import Density, LikelihoodKind, LogProb
 from made.baselines.scikit import Scikit
 from made.compare.result import BinaryRows
 
-MOST_COLUMNS = 10  # of which all states are enumerated
+MOST_COLUMNS = 10  # for enumerating all states
 TRIAL_COLUMNS, TRIAL_ROWS = 8, 200  # of the trial fit of an estimator
 
 

@@ -25,7 +25,7 @@ class Difference:
     Attributes:
         name: of the system.
         best: name of the best system.
-        nll: by how much its NLL exceeds that of the best one.
+        nll: the excess of its NLL over the best one.
         ci95: half-width of the 95 % interval of the paired difference.
         overlap: whether the intervals of the two NLLs overlap.
         verdict: ``"worse"``, ``"not told apart"``, or ``"unknown"`` if only a bound is known.
@@ -66,7 +66,7 @@ def differences(results: Sequence[Result]) -> list[Difference]:
         lead = best.log_prob - each.log_prob
         nll, half = float(lead.mean()), half_width(lead, best.standard_error, each.standard_error)
         verdict: Verdict = "worse" if nll > half else "not told apart"
-        if each.kind == "bound":  # its true NLL may be lower than that of the best
+        if each.kind == "bound":  # its true NLL may be lower than the best
             verdict = "unknown"
         found.append(Difference(each.name, best.name, nll, half, _overlap(best, each), verdict))
     return found
@@ -96,7 +96,7 @@ def decimals(half_widths: Sequence[float]) -> int:
 
 
 def sentences(results: Sequence[Result], test: int) -> list[str]:
-    """The conclusions in words, from results on so many test rows."""
+    """The conclusions in words, from results on ``test`` test rows."""
     scored = [each for each in ranked(results) if not each.error]
     failed = [f"{each.name} failed: {each.error}" for each in results if each.error]
     if not scored:

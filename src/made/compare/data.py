@@ -94,7 +94,7 @@ def _places(first: Table, other: Table, name: str) -> list[int]:
 
 
 def _two(parts: Sequence[NDArray[Any]], label: str) -> list[Any]:
-    """The sorted values of a column, of which there may be two at most."""
+    """The sorted values of a column; more than two are an error."""
     if len({part.dtype == object for part in parts}) > 1:
         raise DataError(f"{label} is text in one of the tables and numeric in another: convert one of them.")
     values = sorted(set().union(*(set(np.unique(part).tolist()) for part in parts)))

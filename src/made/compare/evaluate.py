@@ -37,7 +37,7 @@ def compare(
 
     Arguments:
         systems: unfitted systems by name.
-        train, valid, test: rows of zeros and ones; those of ``test`` are scored once.
+        train, valid, test: rows of zeros and ones; the test rows are scored once.
         budget: seconds of training for all systems; None for no limit. Each system gets an equal share of the time that
             is left, so fast systems leave their time to slow ones. Scoring and sampling are not counted, nor is a
             scikit-learn estimator, which has no time limit.

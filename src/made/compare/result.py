@@ -82,7 +82,7 @@ class Result:
         return f"upper bound{error}" if self.kind == "bound" else str(self.kind or "")
 
     def shown(self, places: int) -> str:
-        """The NLL with so many decimals, after a sign if it is an estimate or a bound.
+        """The NLL with a number of decimals, after a sign if it is an estimate or a bound.
 
         Example:
             >>> Result("some", "some", 1.5, kind="bound").shown(2)

@@ -20,7 +20,7 @@ REACHING = 5.0  # seconds
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """The module ``ray``, connected to a cluster, of which this machine is a node.
+    """The module ``ray``, connected to a cluster that this machine is a node of.
 
     Arguments:
         address: host:port of its head.

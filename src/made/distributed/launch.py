@@ -49,7 +49,7 @@ def launch(
         if vain > MOST_RESTARTS:
             raise WorkerLost(
                 f"a worker was killed {vain} times in a row (exit codes {', '.join(map(str, codes))}) before a "
-                "checkpoint was written: is there enough memory for so many? Use fewer workers."
+                "checkpoint was written: is there enough memory for all workers? Use fewer."
             )
         restarts += 1
         note("Note: a worker was killed; training resumes from the last checkpoint.")
@@ -74,7 +74,7 @@ def _run(command: Sequence[str], workers: int, restarts: int) -> list[int]:
         for rank in range(workers):
             environment = os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             words = [sys.executable, "-m", "made", *command]
-            # A session of their own: of a terminal's Ctrl-C they hear from here, once.
+            # In their own session: Ctrl-C reaches them through this process, once.
             running.append(subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, start_new_session=True))
         return _wait(running)
     finally:

@@ -20,7 +20,7 @@ from made.errors import ClusterError, DataError
 from made.model.folder import Folder
 from made.model.manifest import MANIFEST
 
-READING = 0.5  # processors for a file that is read: other than for answers, lest Ray does both in one task
+READING = 0.5  # processors for reading a file; not as for answers, or Ray would fuse both into one task
 
 T_co = TypeVar("T_co", covariant=True)
 # Of a data set of Ray: "content" is a block, an answer or an error, "failure" a sentence from a machine without `made`.
@@ -52,7 +52,7 @@ def answers_on_ray(
         question: the question.
         folder: the folder of the model, on this machine.
         sources: the files, in the same places on every machine.
-        begin: the number of the first file, and that of its first block.
+        begin: the numbers of the first file and of its first block.
         note: called with a sentence if there are no processors to begin with.
     """
     places = {MANIFEST: folder / MANIFEST, **Folder.open(folder).places}
@@ -165,7 +165,7 @@ def _compact(rows: Any) -> Any:
 
 
 def _configure(data: Any) -> None:
-    """Keep the order, and pass on each block by itself and without a word."""
+    """Keep the order of blocks, do not merge blocks, and print nothing."""
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = data.DataContext.get_current()
     context.execution_options.preserve_order = True

@@ -61,7 +61,7 @@ class Keeper:
         commit(self.folder, files, finished=finished, keep=unchanged)
 
     def end(self, code: int, output: str, errors: str) -> None:
-        """Say what became of the run; the first to say so is right."""
+        """Record the outcome of the run; the first record wins."""
         self.outcome = self.outcome or (code, output, errors)
 
     def lost(self, errors: str) -> None:

@@ -1,4 +1,4 @@
-"""What the estimators for one job share: the `MADE` that they fit, or one that is fitted already."""
+"""Base class of the estimators for a single task: the `MADE` that they fit, or a fitted one that they use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Face"]
 
 
 class Face(BaseEstimator):  # type: ignore[misc]
-    """An estimator for one job, which it leaves to a :class:`made.MADE`.
+    """An estimator for a single task, delegated to a :class:`made.MADE`.
 
     Its parameter ``model`` is a :class:`made.MADE` to be fitted, or a fitted one or a :class:`made.Model`. A fitted
     model is used as it is, by clones too: ``fit`` does not train it, and is not needed. Its parameter ``random_state``
@@ -49,7 +49,7 @@ class Face(BaseEstimator):  # type: ignore[misc]
         return twin
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; those of the model, such as ``model__max_epochs``, also if ``model`` is the default."""
+        """Set parameters; parameters of the model, such as ``model__max_epochs``, even if ``model`` is the default."""
         if self.model is None and "model" not in params and any(name.startswith("model__") for name in params):
             self.model = MADE()
         return cast(Self, super().set_params(**params))
@@ -104,7 +104,7 @@ class Face(BaseEstimator):  # type: ignore[misc]
 
 
 def _with_target(columns: Kinds, width: int, kind: Any) -> Kinds:
-    """The kinds of the columns of X, and that of one more."""
+    """The kinds of the columns of X and of the target."""
     if isinstance(columns, Mapping):
         return {width: kind, **columns}
     if isinstance(columns, str):

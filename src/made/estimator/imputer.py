@@ -19,7 +19,7 @@ STRATEGIES = ("mean", "mode", "sample")
 
 
 class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore[misc]
-    """Fills missing values, of numbers, text and dates alike, from what is observed of each row.
+    """Fills missing values of numbers, text and dates from the observed values of each row.
 
     Arguments:
         model: the :class:`made.MADE` to fit; or a fitted one or a :class:`made.Model`, which is used as it is.
@@ -64,7 +64,7 @@ class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore
         return self.made.impute(X, strategy=self.strategy, random_state=self.random_state)
 
     def impute(self, X: Any, *, n_draws: int = 5, random_state: RandomState = None) -> Any:
-        """Multiple imputation: ``n_draws`` tables, in each of which the missing values are drawn anew.
+        """Multiple imputation: ``n_draws`` tables, with independent draws of the missing values.
 
         The differences between the tables are the uncertainty of what is filled in. Returns an array of shape
         (n_draws, rows, columns), or a list of frames.

@@ -309,5 +309,5 @@ def _table(X: Any, without: Collection[str | int], kept: int | None = None) -> A
     if are_paths(X):
         X = Files.of(X)
         if X.ignored:
-            warnings.warn(f"files that are no tables are left out: {', '.join(X.ignored[:5])}.", stacklevel=3)
+            warnings.warn(f"files that are not tables are ignored: {', '.join(X.ignored[:5])}.", stacklevel=3)
     return TableStream(X, without, kept) if isinstance(X, Files) else Table.of(X, without, kept)

@@ -1,4 +1,4 @@
-"""`MADEOutlierDetector`: rows that are unlikely, and the entries that make them so."""
+"""`MADEOutlierDetector`: unlikely rows, and the entries responsible."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_THRESHOLD = "This %(name)s instance has no threshold yet: call 'fit' with row
 
 
 class MADEOutlierDetector(OutlierMixin, Face):  # type: ignore[misc]
-    """Finds rows that are unlikely, and the entries that make them so.
+    """Finds unlikely rows, and the entries responsible.
 
     Arguments:
         model: the :class:`made.MADE` to fit; or a fitted one or a :class:`made.Model`, which is used as it is. ``fit``
@@ -105,7 +105,7 @@ class MADEOutlierDetector(OutlierMixin, Face):  # type: ignore[misc]
         return frame.with_columns(*(nw.col(name) - each for name, each in usual)).to_native()
 
     def _check_fitted(self) -> None:
-        """A fitted model is not enough: the threshold is that of the rows given to ``fit``."""
+        """A fitted model is not enough: the threshold comes from the rows given to ``fit``."""
         check_is_fitted(self, "offset_", msg=NO_THRESHOLD)
 
 

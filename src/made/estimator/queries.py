@@ -73,7 +73,7 @@ class Queries:
             n_samples: number of rows; for each row of ``given``, if that is rows.
             given: values of some columns, ``{column: value}``; or rows, whose missing values are drawn.
             temperature: below 1 for more likely values, above 1 for less likely ones.
-            missing: with missing values as the training rows have them, where nothing is given.
+            missing: include missing values, distributed as in the training rows, except in given columns.
         """
         model, state = self._model(), self._random(random_state)
         rows = given if given is None or isinstance(given, Mapping) else self._table(given)
@@ -116,7 +116,7 @@ class Queries:
         return self._model().predict_proba(self._table(X, target, to_predict=True), target)
 
     def predict(self, X: Any, target: Any = None) -> NDArray[Any]:
-        """The most likely value of a column, or the mean of a numeric one; arguments as of :meth:`predict_proba`."""
+        """The most likely value of a column, or the mean of a numeric one; arguments as in :meth:`predict_proba`."""
         return self._model().predict(self._table(X, target, to_predict=True), target)
 
     def predict_quantiles(
@@ -127,7 +127,7 @@ class Queries:
 
     def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
         """The distribution of a column in each row, given what is observed of the others: probabilities of its values,
-        or mean, standard deviation and quantiles of a number. Arguments as of :meth:`predict_proba`."""
+        or mean, standard deviation and quantiles of a number. Arguments as in :meth:`predict_proba`."""
         return self._model().forecast(self._table(X, target, to_predict=True), target, quantiles)
 
     def conditionals(
@@ -188,7 +188,7 @@ class Queries:
         return self._model().condition(given)
 
     def marginal(self, columns: Sequence[Any]) -> Model:
-        """The distribution of some columns, by name or number, whatever the others: a view, as :meth:`condition`."""
+        """The marginal distribution of some columns, by name or number: a view, as :meth:`condition`."""
         return self._model().marginal(columns)
 
     def distribution(self, given: Mapping[Any, Any] | None = None) -> RowDistribution:
@@ -200,7 +200,8 @@ class Queries:
     ) -> MutualInformation:
         """How much two columns, by name or number, say about each other under the model, in nats, with its error.
 
-        A sum for columns with lists of values; otherwise an estimate by ``samples``. Given others: that of a view.
+        A sum for columns with lists of values; otherwise an estimate by ``samples``. For conditional mutual
+        information, ask a view (:meth:`condition`).
         """
         return self._model().mutual_information(first, second, samples=samples, random_state=self._random(random_state))
 

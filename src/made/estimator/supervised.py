@@ -1,4 +1,4 @@
-"""`MADEClassifier` and `MADERegressor`: one column of a model, given whatever is observed of the others."""
+"""`MADEClassifier` and `MADERegressor`: one column of a model, given the observed values of the others."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Supervised(Face):
 
 
 class MADEClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
-    """Predicts a column with a list of values, given whatever is observed of the others.
+    """Predicts a column with a list of values, given the observed values of the others.
 
     Arguments:
         model: the :class:`made.MADE` to fit; or a fitted one or a :class:`made.Model`, which is used as it is.
@@ -127,7 +127,7 @@ class MADEClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
 
 class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
-    """Predicts a column of numbers, given whatever is observed of the others: its mean, its spread, its quantiles.
+    """Predicts a numeric column, given the observed values of the others: mean, standard deviation and quantiles.
 
     Arguments:
         model: the :class:`made.MADE` to fit; or a fitted one or a :class:`made.Model`, which is used as it is.

@@ -25,8 +25,6 @@ from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.schedule import RowGroup
 
-__all__ = ["TABLES", "conditional", "log_prob"]
-
 TABLES = ("probabilities", "quantiles")  # answers with several numbers for each row
 
 MOST_WEIGHTS = 2**27  # of all masked matrices together, which ONNX Runtime holds in memory

@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["FLAG", "WHOLE", "Graph", "Node", "Operand", "Operation"]
-
 Array: TypeAlias = NDArray[Any]
 
 FLAG, WHOLE, DOUBLE = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
@@ -28,6 +26,15 @@ class Operation:
     attributes: dict[str, Any]
 
 
+def _operator(name: str, dtype: np.dtype[Any] | None = None) -> Callable[..., Node]:
+    """A method that applies an operator; its result has the dtype of the node by default."""
+
+    def method(self: Node, *others: Operand) -> Node:
+        return self.apply(name, *others, dtype=dtype)
+
+    return method
+
+
 @dataclass(frozen=True, eq=False)
 class Node:
     """The result of an operator. Numbers and arrays that it is combined with become constants of its dtype."""
@@ -40,85 +47,48 @@ class Node:
         """The result of an operator, by its name."""
         return self.graph.op(name, self, *others, dtype=dtype)
 
-    def __add__(self, other: Operand) -> Node:
-        return self.apply("Add", other)
-
-    def __sub__(self, other: Operand) -> Node:
-        return self.apply("Sub", other)
-
-    def __mul__(self, other: Operand) -> Node:
-        return self.apply("Mul", other)
-
-    def __truediv__(self, other: Operand) -> Node:
-        return self.apply("Div", other)
-
-    def __matmul__(self, other: Operand) -> Node:
-        return self.apply("MatMul", other)
-
-    def __neg__(self) -> Node:
-        return self.apply("Neg")
-
-    def __lt__(self, other: Operand) -> Node:
-        return self.apply("Less", other, dtype=FLAG)
-
-    def __gt__(self, other: Operand) -> Node:
-        return self.apply("Greater", other, dtype=FLAG)
-
-    def __le__(self, other: Operand) -> Node:
-        return self.apply("LessOrEqual", other, dtype=FLAG)
-
-    def __ge__(self, other: Operand) -> Node:
-        return self.apply("GreaterOrEqual", other, dtype=FLAG)
-
-    def equals(self, other: Operand) -> Node:
-        return self.apply("Equal", other, dtype=FLAG)
-
-    def __and__(self, other: Operand) -> Node:
-        return self.apply("And", other)
-
-    def __or__(self, other: Operand) -> Node:
-        return self.apply("Or", other)
-
-    def __invert__(self) -> Node:
-        return self.apply("Not")
-
-    def exp(self) -> Node:
-        return self.apply("Exp")
-
-    def log(self) -> Node:
-        return self.apply("Log")
-
-    def abs(self) -> Node:
-        return self.apply("Abs")
-
-    def floor(self) -> Node:
-        return self.apply("Floor")
-
-    def round(self) -> Node:
-        return self.apply("Round")
+    __add__ = _operator("Add")
+    __sub__ = _operator("Sub")
+    __mul__ = _operator("Mul")
+    __truediv__ = _operator("Div")
+    __matmul__ = _operator("MatMul")
+    __neg__ = _operator("Neg")
+    __lt__ = _operator("Less", FLAG)
+    __gt__ = _operator("Greater", FLAG)
+    __le__ = _operator("LessOrEqual", FLAG)
+    __ge__ = _operator("GreaterOrEqual", FLAG)
+    __and__ = _operator("And")
+    __or__ = _operator("Or")
+    __invert__ = _operator("Not")
+    equals = _operator("Equal", FLAG)
+    is_nan = _operator("IsNaN", FLAG)
+    is_infinite = _operator("IsInf", FLAG)
+    maximum = _operator("Max")
+    minimum = _operator("Min")
+    exp = _operator("Exp")
+    log = _operator("Log")
+    sqrt = _operator("Sqrt")
+    tanh = _operator("Tanh")
+    abs = _operator("Abs")
+    floor = _operator("Floor")
+    round = _operator("Round")
 
     def sigmoid(self) -> Node:
-        """Not the operator, which ONNX Runtime approximates to so many decimals, not digits."""
+        """Not ONNX's `Sigmoid`: ONNX Runtime approximates it with a bounded absolute, not relative, error."""
         return ((-self).exp() + 1.0).apply("Reciprocal")
 
     def softplus(self) -> Node:
-        """Not the operator, of which ONNX Runtime has single precision only, with a slow substitute for others."""
+        """Not ONNX's `Softplus`: ONNX Runtime implements it in single precision only, and is slow in double."""
         return self.maximum(0.0) + ((-self.abs()).exp() + 1.0).log()
 
     def log_sigmoid(self) -> Node:
         return -(-self).softplus()
 
-    def tanh(self) -> Node:
-        return self.apply("Tanh")
-
-    def sqrt(self) -> Node:
-        return self.apply("Sqrt")
-
     def logit(self) -> Node:
         return self.log() - (-self + 1.0).log()
 
     def asinh(self) -> Node:
-        """In double precision: ONNX Runtime has asinh of single precision only."""
+        """In double precision; ONNX Runtime implements `Asinh` in single precision only."""
         size = self.double().abs()
         most = size.maximum(1.0)  # so that no square overflows
         part, unit = size / most, most.apply("Reciprocal")
@@ -126,21 +96,9 @@ class Node:
         return (found * self.double().apply("Sign")).cast(self.dtype)
 
     def one_minus_exp(self) -> Node:
-        """1 - exp(-x) of positive numbers, which ONNX has no operator for, in double precision."""
+        """1 - exp(-x) for x > 0, in double precision; ONNX has no such operator."""
         x = self.double()
         return (x < 1e-5).where(x - x * x * 0.5, -(-x).exp() + 1.0).cast(self.dtype)
-
-    def is_nan(self) -> Node:
-        return self.apply("IsNaN", dtype=FLAG)
-
-    def is_infinite(self) -> Node:
-        return self.apply("IsInf", dtype=FLAG)
-
-    def maximum(self, other: Operand) -> Node:
-        return self.apply("Max", other)
-
-    def minimum(self, other: Operand) -> Node:
-        return self.apply("Min", other)
 
     def clip(self, low: Operand, high: Operand) -> Node:
         return self.maximum(low).minimum(high)
@@ -154,7 +112,7 @@ class Node:
         return self.cast(DOUBLE)
 
     def where(self, yes: Operand, no: Operand) -> Node:
-        """Of flags: one or the other."""
+        """``yes`` where this flag is true, ``no`` elsewhere."""
         first = yes if isinstance(yes, Node) else self.graph.constant(yes, no.dtype if isinstance(no, Node) else None)
         return self.graph.op("Where", self, first, self.graph.like(no, first), dtype=first.dtype)
 
@@ -171,7 +129,7 @@ class Node:
         return self.apply("Squeeze", self.graph.whole(list(axes)))
 
     def reshape(self, *shape: int) -> Node:
-        """0 keeps an axis, and -1 is what is left."""
+        """0 keeps the size of an axis; -1 infers it."""
         return self.apply("Reshape", self.graph.whole(list(shape)))
 
     def transpose(self, *axes: int) -> Node:
@@ -198,11 +156,11 @@ class Node:
     def logsumexp(self, axis: int = -1) -> Node:
         return self._reduce("ReduceLogSumExp", axis, False)
 
-    def any(self, axis: int = -1, *, keep: bool = False) -> Node:
-        return self.cast(WHOLE).max(axis, keep=keep) > 0
+    def any(self, axis: int = -1) -> Node:
+        return self.cast(WHOLE).max(axis) > 0
 
-    def all(self, axis: int = -1, *, keep: bool = False) -> Node:
-        return self.cast(WHOLE).min(axis, keep=keep) > 0
+    def all(self, axis: int = -1) -> Node:
+        return self.cast(WHOLE).min(axis) > 0
 
     def cumsum(self, axis: int = -1) -> Node:
         return self.apply("CumSum", self.graph.whole(axis))
@@ -214,7 +172,7 @@ class Node:
         return self.graph.op("Softmax", self, axis=-1)
 
     def logaddexp(self, other: Node) -> Node:
-        """Of finite numbers: minus infinity has to be a large negative one."""
+        """For finite numbers only: represent minus infinity by a large negative number."""
         most = self.maximum(other)
         return most + ((self - most).exp() + (other - most).exp()).log()
 
@@ -272,11 +230,12 @@ class Graph:
         self.operations.append(Operation(name, names, (output.name,), domain, more))
         return output
 
-    def concat(self, parts: Sequence[Node], axis: int = -1) -> Node:
-        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
+    def concat(self, parts: Sequence[Node]) -> Node:
+        """Nodes side by side, along the last axis."""
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=-1)
 
     def repeat(self, times: int, state: Sequence[Node], step: Callable[[list[Node]], Sequence[Node]]) -> list[Node]:
-        """The state after so many steps, in a loop."""
+        """The state after ``times`` steps of a loop."""
         outside, self.operations = self.operations, []
         counter, going = Node(self, self.name(), WHOLE), Node(self, self.name(), FLAG)
         inputs = [Node(self, self.name(), node.dtype) for node in state]

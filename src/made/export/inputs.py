@@ -27,8 +27,6 @@ from made.export.numbers import ListedNumbers, Numbers, codes_of
 from made.network.masked import Network
 from made.tables.field import Field
 
-__all__ = ["TEXT", "Block", "Inputs", "blocks"]
-
 TEXT = np.dtype(np.str_)
 MISSING, UNSEEN = -2, -1  # codes of text
 
@@ -55,14 +53,14 @@ def _rule(graph: Graph, kinds: Sequence[Column], names: Sequence[str], dtype: np
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Columns that are alike but for numbers.
+    """Columns that share a rule and differ only in parameters.
 
     Attributes:
         members: their numbers in the model.
         rule: their input units and likelihood.
         codes: (rows, columns), 0 for a missing value.
         observed: flags of the values that are not missing.
-        refused: flags of the values that the model cannot take, (rows, 1 or columns).
+        refused: flags of the values that the model rejects, (rows, 1 or columns).
     """
 
     members: list[int]
@@ -80,7 +78,7 @@ class Inputs:
         blocks: the columns.
         x: the input units, 0 for a missing value, (rows, inputs).
         observed: 1 for a value that is not missing, (rows, columns).
-        refused: flags of the rows that have a value which the model cannot take, (rows).
+        refused: flags of the rows with a value that the model rejects, (rows).
     """
 
     blocks: list[Block]

@@ -22,8 +22,6 @@ from made.columns.logistics import LARGEST_LOG_SCALE, TINY
 from made.errors import QuestionError
 from made.export.graph import Graph, Node
 
-__all__ = ["NOTHING", "Listed", "Rule", "TargetNodes", "array"]
-
 # The logarithm of zero; infinity would give NaN in a sum of zeros.
 NOTHING = -1e30
 
@@ -54,7 +52,7 @@ class Rule(ABC):
     Arguments:
         graph: where the nodes are added.
         kinds: the kinds of the columns, of one family.
-        dtype: that of the network.
+        dtype: the dtype of the network.
     """
 
     def __init__(self, graph: Graph, kinds: Sequence[Column], dtype: np.dtype[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Quantiles and moments of a column of numbers in a graph, those of :class:`made.columns.mixture.LogisticMixture`."""
+"""Quantiles and moments of a numeric column in a graph, as :class:`made.columns.mixture.LogisticMixture` has them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from made.columns.logistics import LARGEST_LOG_SCALE
 from made.columns.mixture import FARTHEST, MOST_STEPS, NODE_WEIGHTS, NODES
 from made.export.graph import Node
 from made.export.numbers import Numbers
-
-__all__ = ["Mixture"]
 
 BISECTIONS = 100
 BEYOND = 40.0  # no quantile is so far from the mean of every component, in scales

@@ -18,8 +18,6 @@ from made.network.calibration import MOST
 from made.network.connectivity import Connectivity
 from made.network.masked import Network
 
-__all__ = ["Passes"]
-
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
@@ -27,7 +25,7 @@ NODES, NODE_WEIGHTS = (each[20:] for each in np.polynomial.legendre.leggauss(40)
 
 
 def _erf(x: Node) -> Node:
-    """The error function, of which ONNX Runtime has single precision only: otherwise as an integral."""
+    """The error function; by quadrature in double precision, since ONNX Runtime's `Erf` is single precision only."""
     if x.dtype == np.float32:
         return x.apply("Erf")
     x = x.clip(-6.0, 6.0)
@@ -42,7 +40,7 @@ def _gelu(x: Node) -> Node:
 
 
 def _elu(x: Node, alpha: float = 1.0) -> Node:
-    """Not the operator, of which ONNX Runtime has single precision only."""
+    """Not ONNX's `Elu`, which ONNX Runtime implements in single precision only."""
     return x.maximum(0.0) + (x.minimum(0.0).exp() - 1.0) * alpha
 
 

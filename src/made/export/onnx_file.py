@@ -23,12 +23,10 @@ from made.io.atomic import atomic
 from made.model.model import Model
 from made.tables.field import Field
 
-__all__ = ["to_onnx"]
-
 OPSETS = (("", 18), ("ai.onnx.ml", 2))
 FORMAT = 9  # of the file: old enough for every ONNX Runtime that has these operators
 LEVELS = (0.05, 0.5, 0.95)
-SMALL = 256  # numbers that are not worth a conversion
+SMALL = 256  # numbers; smaller arrays are not converted
 MOST_BYTES = 2**31 - 2**20  # of a file of protocol buffers
 
 
@@ -44,11 +42,11 @@ def to_onnx(
     The graph has one input for each column, of the shape (rows): text as strings, empty where it is missing; everything
     else as doubles, NaN where it is missing: numbers, truth values as 0 and 1, dates as seconds since 1970-01-01.
 
-    Its outputs are doubles. ``log_prob`` (rows) is that of :meth:`made.MADE.score_samples`. With ``column``, it is the
-    log-likelihood of the row's entry in that column given what is observed of all others, NaN if it is missing; and
-    there is also ``probabilities`` (rows, values), as :meth:`made.MADE.predict_proba` gives them, or, of a column of
-    numbers, ``mean`` and ``standard_deviation`` (rows) and ``quantiles`` (rows, levels). A row with a value that the
-    model refuses has the answer NaN.
+    Its outputs are doubles. ``log_prob`` (rows) is the result of :meth:`made.MADE.score_samples`. With ``column``, it
+    is the log-likelihood of the entry in that column given the observed values of all others, NaN if it is missing. A
+    categorical column adds ``probabilities`` (rows, values), as in :meth:`made.MADE.predict_proba`; a numeric one adds
+    ``mean`` and ``standard_deviation`` (rows) and ``quantiles`` (rows, levels). The answer is NaN for a row with
+    a value that the model refuses.
 
     Arguments:
         model: a model, a fitted estimator, or the folder of a model.

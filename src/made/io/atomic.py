@@ -31,7 +31,7 @@ def staged(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write to, which replaces ``path`` once it is on disk. On failure nothing is left behind."""
+    """A file to write to, which replaces ``path`` once it is on disk. On failure, no file is left."""
     path = Path(os.path.realpath(path))  # a symbolic link stays, its target is replaced
     if path.exists() and not path.is_file():
         raise OSError(f"{str(path)!r} exists and is not a file")

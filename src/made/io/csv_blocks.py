@@ -97,7 +97,7 @@ class _Parser:
         self.name = name
         self.types: dict[str, pa.DataType] = {}
         self.unsure: set[str] = set()
-        self._texts: set[str] = set()  # columns with a quoted word for null, and so far with nothing else
+        self._texts: set[str] = set()  # columns that so far have only quoted words for null
         self._rows = 0
 
     def learn(self, block: bytes) -> None:

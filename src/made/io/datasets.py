@@ -45,7 +45,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known about a dataset before it is loaded: ``columns`` and rows are those of Table 2 of the paper."""
+    """The facts about a dataset that need no download; ``columns`` and rows as in Table 2 of the paper."""
 
     columns: int
     train: int

@@ -31,7 +31,7 @@ def are_paths(X: object) -> bool:
 
 @dataclass
 class Files:
-    """Files whose tables have the same columns; the rows of one follow those of the one before.
+    """Files whose tables have the same columns, concatenated.
 
     Arguments:
         paths: the files.

@@ -18,7 +18,7 @@ def hold(folder: Path, *, wait: float, name: str = LOCK) -> Iterator[None]:
 
     The lock is a hidden, empty file in the folder, which is removed at the end. One that a killed process left does no
     harm: the system has released it. A folder that was created here and is still empty at the end is removed. Another
-    process is waited for, so many seconds.
+    process is waited for, up to ``wait`` seconds.
     """
     from filelock import FileLock, Timeout
 

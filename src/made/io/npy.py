@@ -1,7 +1,7 @@
 """Arrays in `.npy` and `.npz` files, in blocks of rows.
 
-A header may claim terabytes, and a small archive may unpack to as much: the claimed size is compared with that of the
-file and with the limit before anything is loaded, and no more than that is unpacked. Object arrays are refused.
+A header may claim terabytes, and a small archive may unpack to as much: the claimed size is compared with the size of
+the file and with the limit before anything is loaded, and no more than that is unpacked. Object arrays are refused.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _header(handle: IO[bytes], name: str) -> _Header:
 
 
 def _rows(handle: IO[bytes], header: _Header, name: str, rows: int | None) -> Iterator[NDArray[Any]]:
-    """The array after its header, in blocks of so many rows; None, or columns first in memory, for one block."""
+    """The array after its header, in blocks of ``rows`` rows; one block for None or Fortran order."""
     handle.read(header.start)
     total = header.shape[0] if header.shape else 1
     step = total if rows is None or header.fortran else rows
@@ -70,7 +70,7 @@ def _rows(handle: IO[bytes], header: _Header, name: str, rows: int | None) -> It
         view, got = memoryview(cast(bytearray, data)), 0
         while size := cast(io.BufferedReader, handle).readinto(view[got : got + CHUNK]):
             got += size
-        # The read that meets the end also verifies the checksum of an archive.
+        # Reading to the end also verifies the checksum of an archive.
         if got < len(data) or (begin + count == total and handle.read(1)):
             raise DataError(f"{name} is truncated or damaged: its data should have {header.size:,} bytes.")
         if header.dtype.kind == "b":

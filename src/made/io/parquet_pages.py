@@ -26,7 +26,7 @@ DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY = 6, 7
 
 
 def parquet_tables(handle: BinaryIO, name: str, rows: int | None) -> Iterator[pa.Table]:
-    """The rows of a Parquet file in tables of at most ``rows`` rows; None if all of them are to be kept in memory."""
+    """The rows of a Parquet file in tables of at most ``rows`` rows; None to read all rows at once."""
     with parsing(name, "Parquet"):
         file = parquet.ParquetFile(handle, buffer_size=1 << 16, pre_buffer=False)
         schema, metadata = file.schema_arrow, file.metadata
@@ -85,7 +85,7 @@ def _bounds(handle: BinaryIO, schema: pa.Schema) -> Iterator[_Bounds]:
                 encodings.append(page.encoding)
                 if page.encoding in (DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY):
                     size += 16 * values  # the lengths of all values are decoded at once
-                # pyarrow keeps what it has seen of a column that is to be a dictionary until the row group ends.
+                # pyarrow keeps the dictionary of a column until the row group ends.
                 kept = pa.types.is_dictionary(field.type) and page.encoding not in DICTIONARY
                 largest = largest + size if kept else max(largest, size)
                 if page.encoding == DELTA_BYTE_ARRAY:
@@ -140,7 +140,7 @@ class _Thrift:
         self.data, self.place = data, 0
 
     def struct(self) -> dict[int, Any]:
-        """The fields of a structure by number; IndexError if it goes on beyond the data."""
+        """The fields of a structure by number; IndexError if it is truncated."""
         return {number: kind == 1 if kind < 3 else self._value(kind) for number, kind in self._fields()}
 
     def row_groups(self) -> Iterator[dict[int, Any]]:

@@ -1,7 +1,7 @@
 """The reader of data files: one stream of tables, whole or in pieces, for every format.
 
 A file is not trusted: no code in it is run, its claims are checked against its size and the limit before anything is
-decoded, and whatever is wrong with it is a :class:`~made.errors.DataError`.
+decoded, and any problem is a :class:`~made.errors.DataError`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read(source: str | Path) -> pa.Table | NDArray[Any]:
     archive; without a name it has to be the only 2-D one. An archive of the arrays train, valid, test and d holds the
     bits of d columns, which are unpacked.
 
-    A CSV file is UTF-8 and has a header, and the type of a column is that of all its rows. A field is null if it is
+    A CSV file is UTF-8 and has a header, and a column has one type for all its rows. A field is null if it is
     empty, or a word such as NA, NaN or null. In quotes these are text, unless all else in the column is numbers, dates
     or truth values.
     """
@@ -143,7 +143,7 @@ def _tables(file: _File, rows: int | None) -> Iterator[pa.Table]:
 
 
 def _pieces(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Tables of any number of rows as tables of so many, or of fewer where they take too many bytes."""
+    """Tables re-cut to a number of rows, or to fewer where these take too many bytes."""
     waiting: list[pa.Table] = []
     count = size = 0
     for table in tables:

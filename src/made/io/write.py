@@ -39,7 +39,7 @@ class Writer(AbstractContextManager["Writer"]):
     Arguments:
         target: the file, whose suffix is the format; ``-`` gets CSV.
         names: the columns of pieces that are arrays; default: x0, x1, ...
-        schema: the types of the columns; default: those of the first piece.
+        schema: the types of the columns. Default: the types of the first piece.
 
     Attributes:
         rows: how many have been written.
@@ -136,7 +136,7 @@ class Writer(AbstractContextManager["Writer"]):
 
 
 def write_csv(table: pa.Table, handle: BinaryIO, *, header: bool) -> None:
-    """Write a table as lines, after one with the names if there is to be a header."""
+    """Write a table as lines of CSV, optionally with a header."""
     if header:
         handle.write((",".join(_quoted(pa.array(table.column_names, pa.large_string())).to_pylist()) + "\n").encode())
     null = "" if table.num_columns > 1 else "NA"

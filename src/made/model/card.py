@@ -52,7 +52,7 @@ def _view(config: Mapping[str, Any], given: Mapping[str, Any]) -> str:
 
 
 def _cell(text: str) -> str:
-    r"""Text of unknown origin as it is, in a cell of a Markdown table: no markup, no HTML, nothing for a terminal.
+    r"""Untrusted text, escaped for a cell of a Markdown table: no markup, no HTML, no control characters.
 
     Example:
         >>> print(_cell("<b>|_a_b`"))

@@ -32,7 +32,7 @@ LARGEST_WEIGHT = 1e10
 
 
 class Stored(NamedTuple):
-    """What a model folder holds: the network has its best weights, and the state is there to resume training from."""
+    """The content of a model folder; the network has its best weights, and ``state`` resumes training."""
 
     config: Config
     network: Network
@@ -178,7 +178,7 @@ def tensors_file(tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None 
             )
         except safetensors.SafetensorError as error:
             raise OSError(f"{path.parent} cannot be written to: {error}.") from None
-        path.chmod(mode)  # that of other new files; safetensors restricts its own
+        path.chmod(mode)  # as other new files have it; safetensors restricts its own
 
     return write
 
@@ -188,7 +188,7 @@ def read_tensors(
 ) -> tuple[dict[str, Tensor], dict[str, Any] | None]:
     """The tensors and the metadata of a file. Names and ``shapes`` are compared before a tensor is loaded.
 
-    Tensors have to be float32 or float64, and finite.
+    Tensors must be float32 or float64, and finite.
     """
     try:
         with safetensors.safe_open(file, framework="pt") as reader:
@@ -204,5 +204,5 @@ def read_tensors(
         raise ModelError(f"{file} cannot be read: {error}.") from None
     for name, tensor in tensors.items():
         if tensor.dtype not in (torch.float32, torch.float64) or not bool(tensor.isfinite().all()):
-            raise ModelError(f"{file}: {name} has to be finite, and float32 or float64.")
+            raise ModelError(f"{file}: {name} must be finite, and float32 or float64.")
     return tensors, None if facts is None else parse_object(facts, str(file))

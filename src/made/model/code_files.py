@@ -1,8 +1,8 @@
 """Coded rows in memory-mapped files, for a table that does not fit into memory.
 
-They lie in the hidden folder ``.made-codes`` of the model folder, or in a temporary one, and are removed when training
-ends. A run that is interrupted or killed leaves them: if it is resumed with the same files and parameters, the table is
-not read again. ``about.json``, which is written last, says what they were made from.
+The files are in the hidden folder ``.made-codes`` of the model folder, or in a temporary one, and are removed when
+training ends. A run that is interrupted or killed leaves them: if it is resumed with the same files and parameters, the
+table is not read again. ``about.json``, which is written last, describes their origin.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CodeFiles:
         return cls(folder) if (folder / FOLDER).is_dir() else None
 
     def about(self) -> Any:
-        """What the files were made from; None if they are not complete."""
+        """The content of about.json; None if the files are incomplete."""
         file = self.path / ABOUT
         try:
             return json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else None
@@ -65,12 +65,12 @@ class CodeFiles:
             return None
 
     def complete(self, about: dict[str, Any]) -> None:
-        """Say what the files were made from, once all rows are on disk."""
+        """Write about.json, once all rows are on disk."""
         with atomic(self.path / ABOUT) as file:
             file.write(json.dumps(about).encode())
 
     def start(self, size: int) -> None:
-        """Remove what is left of other files, and check that there is room for so many bytes."""
+        """Remove leftover files, and check that ``size`` bytes are free."""
         self._remove()
         free = shutil.disk_usage(self.path).free
         if size > free:
@@ -81,7 +81,7 @@ class CodeFiles:
         return Part(dtype, FilePair(self, name, rows, width))
 
     def read(self, name: str, rows: int, width: int, dtype: torch.dtype) -> Evidence:
-        """The rows in the files; their number and type have to be right."""
+        """The rows in the files; their number and type must match."""
         values = _mapped(self.path / f"{name}.values", rows, width, dtype)
         flags = self.path / f"{name}.observed"
         observed = _mapped(flags, rows, width, torch.bool) if flags.exists() else None
@@ -106,7 +106,7 @@ class CodeFiles:
         )
 
     def close(self, *, keep: bool = False) -> None:
-        """Remove the files, unless a run that is to be resumed needs them, and release the folder."""
+        """Remove the files, unless a resumable run needs them, and release the folder."""
         if not keep:
             self._remove()
         self._stack.close()
@@ -200,7 +200,7 @@ class Part:
 
 
 def _mapped(file: Path, rows: int, width: int, dtype: torch.dtype) -> Tensor:
-    """A file as a tensor, of which only those pages are in memory that are in use. Shape: (rows, columns)."""
+    """A memory-mapped file as a tensor. Shape: (rows, columns)."""
     with file.open("r+b") as handle:
         if os.fstat(handle.fileno()).st_size != rows * width * dtype.itemsize or not rows:
             raise ValueError(f"{file} does not have the size of {rows} rows.")

@@ -1,4 +1,4 @@
-"""The distribution of each unknown column given others, with what is needed to draw it."""
+"""The distribution of each unknown column given others, in a form that can be plotted."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Conditionals:
 
 
 def edges_of(field: Field, prediction: Prediction) -> Edges:
-    """Bins that show a distribution: those of a report, from its quantiles."""
+    """The bins in which a report would show a distribution, computed from its quantiles."""
     if field.listed:
         return Edges()
     levels = ((np.arange(LEVELS) + 0.5) / LEVELS).tolist()
@@ -95,7 +95,7 @@ def edges_of(field: Field, prediction: Prediction) -> Edges:
 
 
 def conditional(field: Field, prediction: Prediction, edges: Edges, levels: Sequence[float]) -> Conditional:
-    """What there is to know of a distribution, of one row."""
+    """The summary of the distribution in one row."""
     if field.listed:
         found, nothing = shares(field, prediction, edges)[0], np.full(len(levels), np.nan)
         none: tuple[Any, ...] = (np.empty(0), "linear", 0.0, 0.0, 0.0, math.nan, math.nan, nothing)

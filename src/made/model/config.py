@@ -27,8 +27,8 @@ from made.tables.schema import Schema
 from made.training.order import epoch_rows
 from made.training.trainer import Trainer
 
-MANY_COLUMNS, ROWS_FOR_COLUMN = 64, 8  # above so many columns, and from so many rows for each, steps are large
-MOST_SEGMENTED = 128  # columns, up to which segments="auto" evaluates each column in a pass of its own
+MANY_COLUMNS, ROWS_FOR_COLUMN = 64, 8  # more columns, with at least as many rows for each, have large steps
+MOST_SEGMENTED = 128  # columns; up to this many, segments="auto" evaluates each column in its own pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +85,12 @@ class Config:
 
     @cached_property
     def kept(self) -> list[int]:
-        """The columns that queries are about: all that are neither given nor left out."""
+        """The columns of the view: all that are neither given nor left out."""
         names = self.schema.names
         chosen = names if self.view is None else self.view["columns"]
         kept = [names.index(name) for name in chosen]
         if len(set(kept)) < len(kept) or not kept or not np.isnan(self.known[kept]).all():
-            raise ValueError("its 'view' should have columns, each once, of which none is given.")
+            raise ValueError("its 'view' should list each column at most once, and no given column.")
         return kept
 
     @cached_property
@@ -228,7 +228,7 @@ def number_of_segments(family: Connectivities, segments: int | str) -> int:
 
 
 def number_of_whole_row_masks(rows: int, columns: int, evaluation_masks: int) -> int:
-    """The default of ``whole_row_masks``: many columns need many rows for each mask that is to be learned.
+    """The default of ``whole_row_masks``: with many columns, each mask needs many rows to be learned.
 
     Example:
         >>> [number_of_whole_row_masks(2_000, columns, 8) for columns in (100, 500, 1_500)]
@@ -240,7 +240,7 @@ def number_of_whole_row_masks(rows: int, columns: int, evaluation_masks: int) ->
 def number_of_epochs(rows: int, columns: int) -> int:
     """The default of ``max_epochs``: a larger table has fewer passes over its rows, but more updates.
 
-    Their number grows with the square root of that of the rows. Many columns take long to learn, also from few rows.
+    The number of updates grows with the square root of the number of rows. Many columns take longer to learn.
 
     Example:
         >>> [number_of_epochs(rows, 20) for rows in (300, 2_500, 7_000, 30_000, 300_000, 10_000_000)]
@@ -255,7 +255,7 @@ def number_of_epochs(rows: int, columns: int) -> int:
 def learning_rate(rows: int, columns: int, updates: int) -> float:
     """The default of ``learning_rate`` for AdamW: small steps for a small table, larger ones in a short run.
 
-    Many columns take long to learn: if there are rows enough for them, they have the largest steps.
+    Tables of many columns take longer to learn, and have the largest steps if there are enough rows.
 
     Example:
         >>> [learning_rate(rows, 20, 10_000) for rows in (300, 3_000, 300_000)]

@@ -1,7 +1,7 @@
-r"""Mutual information of the columns of a model: how much each says about each other, in nats.
+r"""Pairwise mutual information of the columns of a model, in nats.
 
 Of two columns, :math:`I(A; B) = E[\log p(b \mid a) - \log p(b)]`, the mean of both directions. The conditionals of all
-columns given one are those of a single pass (:func:`made.queries.marginals.marginals`). It is a sum for columns with
+columns given one come from a single pass (:func:`made.queries.marginals.marginals`). It is a sum for columns with
 lists of values, and a mean over draws, with a standard error, where a number is involved. The report compares a table
 with samples by another measure (:mod:`made.report.dependence`).
 """

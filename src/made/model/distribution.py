@@ -16,7 +16,7 @@ class RowDistribution(Distribution):
     """The rows of a model: an event is a row of codes, a tensor of shape (columns).
 
     The code of a value from a list is its number in it, 0, 1, ...; a number is its own code; NaN is not observed.
-    :meth:`encode` and :meth:`decode` convert tables. Random numbers are those of torch (``torch.manual_seed``). It has
+    :meth:`encode` and :meth:`decode` convert tables. Random numbers come from torch (``torch.manual_seed``). It has
     no gradients.
 
     Arguments:

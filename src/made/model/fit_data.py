@@ -1,8 +1,8 @@
 """The rows of a fit, in memory or in files: their schema, and training and validation rows as the network takes them.
 
-Two passes over the rows, whatever their number: one for the schema (:mod:`made.tables.summary`), one for the codes. The
-codes of a small table stay in memory; those of a large one in files go to memory-mapped files, and training reads its
-batches from there. Both are the same numbers.
+Two passes over the rows: one for the schema (:mod:`made.tables.summary`), one for the codes. The codes of a small table
+stay in memory; the codes of a large table in files are written to memory-mapped files, from which training reads its
+batches. The numbers are the same.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class FitData:
     Arguments:
         table: the training rows.
         valid_table: the validation rows; None to hold out a share of the training rows.
-        parameters: those of :class:`made.MADE`.
+        parameters: the parameters of :class:`made.MADE`.
         seed: the seed of the rows that are held out.
-        weights: how often each training row counts.
+        weights: sample weights of the training rows.
         folder: the folder of the model, for memory-mapped files.
         verbose: show progress.
 
@@ -53,8 +53,8 @@ class FitData:
         encoded: the rows.
         template: an empty table with these columns.
         described: of each column, the share of missing values, and the range of numbers.
-        weights, valid_weights: those of the training rows, and of the rows that are held out.
-        resumed: whether the codes are those of an earlier run.
+        weights, valid_weights: the weights of the training rows and of the validation rows.
+        resumed: whether the codes were left by an earlier run.
     """
 
     schema: Schema
@@ -94,7 +94,7 @@ class FitData:
         return self.files is not None
 
     def close(self, *, keep: bool = False) -> None:
-        """Remove the files of the codes, unless a run that is to be resumed needs them."""
+        """Remove the files of the codes, unless a resumable run needs them."""
         if self.files is not None:
             self.files.close(keep=keep and self.folder is not None)
             self.files = None
@@ -203,7 +203,7 @@ class FitData:
         return False
 
     def _asked(self) -> Any:
-        """What decides about the codes, in the types of JSON."""
+        """Everything that the codes depend on, in the types of JSON."""
         names = ("columns", "missing", "unseen", "extrapolate", "validation_fraction", "dtype")
         tables = [each.files.signature() for each in (self.table, self.valid_table) if isinstance(each, TableStream)]
         known = None if self.valid_table is None or isinstance(self.valid_table, TableStream) else id(self.valid_table)

@@ -156,7 +156,7 @@ def _check_ours(file: Path, written: Written | None) -> None:
 
 
 def _manifest_of_ours(path: Path) -> Manifest | None:
-    """The manifest of a folder to be written to, if it has one; a foreign one is refused."""
+    """The manifest of a folder before it is written to, if it has one; a foreign one is refused."""
     if not os.path.lexists(path / MANIFEST):
         return None
     try:
@@ -193,7 +193,7 @@ def replace_folder(path: Path, files: Mapping[str, Content], *, finished: bool =
 
 
 def add_files(path: Path, files: Mapping[str, Content]) -> None:
-    """Add files to those of a model."""
+    """Add files to the folder of a model."""
     path = real_path(path)
     with hold(path, wait=WAIT):
         manifest = Manifest.read(path)
@@ -255,7 +255,7 @@ def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: It
 
 
 def _put_in_order(path: Path) -> None:
-    """Move the files that the manifest lists to their own names, and remove what a write left behind."""
+    """Move the files of the manifest to their own names, and clean up after an interrupted write."""
     manifest = Manifest.read(path) if os.path.lexists(path / MANIFEST) else None
     needed = set()
     for name, written in {} if manifest is None else manifest.files.items():

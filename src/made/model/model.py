@@ -82,10 +82,10 @@ class Model(RowCodec):
         return cls(stored.config, ensemble, stored.history, stored.finished, state, None, stored.missingness)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the model to a folder. A model that is there is replaced; other files in it are left alone.
+        """Write the model to a folder. An existing model is replaced; other files are kept.
 
-        Whatever happens, the folder holds the old model or the new one. A folder with files but without a model, or
-        with files of a model that have changed since, is refused with a FileExistsError. A link is followed.
+        The write is atomic: the folder holds either the old model or the new one. A folder with files but without a
+        model, or with files of a model that have changed since, raises a FileExistsError. Links are followed.
         """
         files = self.files()
         if self.state is not None:
@@ -249,7 +249,7 @@ class Model(RowCodec):
 
     @cached_property
     def _edges(self) -> dict[int, Edges]:
-        """The bins of each column, the same whatever is given, so that distributions can be compared."""
+        """The bins of each column; they do not depend on what is given, so that distributions can be compared."""
         found = self.view.marginals(self.known(None))
         return {d: edges_of(self.schema.fields[d], each) for d, each in found.items()}
 
@@ -332,9 +332,19 @@ class Model(RowCodec):
     def surprise(self, X: Any) -> Any:
         """See :meth:`made.MADE.surprise`."""
         table = self.table(X)
-        codes = self.codes(table)
-        total = self.view.surprise(codes).astype(self.config.parameters["dtype"])
-        return table.put_numbers(total, self.schema.names)
+        return table.put_numbers(self._surprise(table), self.schema.names)
+
+    def surprise_matrix(self, X: Any) -> NDArray[np.float64]:
+        """:meth:`surprise` as an array. Shape: (rows, columns)."""
+        return self._surprise(self.table(X)).astype(np.float64)
+
+    def usual_surprise(self, X: Any) -> NDArray[np.float64]:
+        """The median surprise of each column over some rows; 0 for a column that none of them observes."""
+        surprise = self.surprise_matrix(X)
+        return np.asarray(np.nanmedian(np.where(np.isnan(surprise).all(axis=0), 0.0, surprise), axis=0))
+
+    def _surprise(self, table: Table) -> NDArray[np.floating[Any]]:
+        return self.view.surprise(self.codes(table)).astype(self.config.parameters["dtype"])
 
 
 def _check_levels(quantiles: Sequence[float]) -> None:

@@ -13,7 +13,7 @@ from made.tables.field import Field
 
 
 def predicted(field: Field, found: Forecast, names: Sequence[str] = ("q05", "median", "q95")) -> pa.Table:
-    """The forecast of a column; ``names`` are those of its quantiles."""
+    """The forecast of a column; ``names`` are the names of its quantiles."""
     if found.probabilities.shape[1]:
         labels, best = field.labels(), found.probabilities.argmax(axis=1)
         shown = [f"p({'missing' if label is None else label})" for label in labels]

@@ -1,4 +1,4 @@
-"""A run of training: with a progress bar, checkpoints in a folder, and the model it ends with."""
+"""A training run: a progress bar, checkpoints in a folder, and the resulting model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Run:
     """A run of training.
 
     Arguments:
-        trainer: the trainer; ``None`` if nothing is left to do for ``before``.
+        trainer: the trainer; ``None`` if ``before`` is finished.
         config: the config of the model.
         dataset: the rows, whose files are closed at the end.
         folder: where checkpoints and, at the end, the model are kept; ``None``: nowhere.

@@ -1,8 +1,9 @@
-"""Training a fitted model on new rows of the same columns, beside rows that it draws itself.
+"""Updating a fitted model with new rows of the same columns, mixed with rows sampled from the model.
 
-A network that is trained on new rows alone forgets the old ones. So it is also trained on rows drawn from the model as
-it was, which stand for those that it was fitted on: each part has the weight of its number of rows. The result is a
-mixture of the weights before and after, in the share that is best for rows held out of both parts.
+A network that is trained on new rows alone forgets the old ones (catastrophic forgetting). So it is also trained on
+rows sampled from the model before the update, which represent the rows that it was fitted on; each part is weighted by
+its number of rows. The result interpolates between the weights before and after, with the share that is best for rows
+held out of both parts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from made.training.weights import RowWeights
 
 EPOCHS = 20
 LEAST_DRAWN, DRAWN = 2_000, 3  # rows, and a multiple of the new ones
-HELD_OUT = 7  # every so many rows are for validation
+HELD_OUT = 7  # every 7th row is for validation
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # of the weights after training, mixed with those before
 
 
@@ -101,7 +102,7 @@ def _drawn(model: Model, count: int) -> NDArray[np.float64]:
 def _choose_share(model: Model, ensemble: Ensemble, rows: NDArray[np.float64], counts: NDArray[np.float64]) -> float:
     """Mix the weights before and after training, in the share that is best for validation rows; return their NLL.
 
-    One of the shares is 0, so that rows from which nothing is learned do no harm.
+    One of the shares is 0, so that uninformative rows do no harm.
     """
     before, after = model.network.state_dict(), copy.deepcopy(ensemble.network.state_dict())
     scores = {}

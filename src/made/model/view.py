@@ -108,7 +108,7 @@ class View:
         return None if (wanted | ~np.isnan(self.known)).all() else wanted
 
     def _flags(self, given: Sequence[int] = ()) -> NDArray[np.bool_] | None:
-        """Flags of what is given, in the view by number, (columns); ``None`` if nothing is."""
+        """Flags of the given columns, (columns); ``None`` if there are none."""
         flags = ~np.isnan(self.known)
         flags[[self.kept[d] for d in given]] = True
         return flags if flags.any() else None

@@ -24,7 +24,7 @@ def scales(calibration: Tensor, seen: Tensor, columns: int) -> Tensor:
 
     Arguments:
         calibration: alpha and beta of columns, (2, ...).
-        seen: the number of other columns that are seen, of a shape that goes with that of alpha.
+        seen: the number of other columns that are seen; broadcasts with alpha.
         columns: the number of columns of the table.
 
     Example:

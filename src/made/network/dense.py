@@ -33,7 +33,7 @@ def dense_outputs(
     weights = {name: network.get_parameter(name) for name in network.matrices}
     if dropout:
         x = drop_out(x, network.input_dropout, generator, rows=0)
-    h = x  # hidden units are (rows, units), of which products are faster
+    h = x  # hidden units are (rows, units): products of that layout are faster
     for layer in range(1, network.depth + 1):
         offset: Tensor = network.get_parameter(f"b{layer}")
         if network.conditioning:

@@ -20,12 +20,12 @@ class BatchGenerator(torch.Generator):
 
 
 def whole_batch(generator: torch.Generator | None, rows: int) -> int:
-    """The number of rows to draw numbers for, of which ``rows`` are to be computed."""
+    """The number of rows to draw numbers for: the whole batch, of which ``rows`` are computed here."""
     return generator.of if isinstance(generator, BatchGenerator) and generator.rows is not None else rows
 
 
 def of_rows(generator: torch.Generator | None, drawn: Tensor, axis: int = 0) -> Tensor:
-    """Of what was drawn for the whole batch, that of the rows to be computed."""
+    """The part of the numbers drawn for the whole batch that belongs to the rows computed here."""
     rows = generator.rows if isinstance(generator, BatchGenerator) else None
     if rows is None:
         return drawn

@@ -84,7 +84,7 @@ class ExplicitPass:
 
 
 class _Units:
-    """Memory for a pass over so many rows, and what its gradient takes of the last one."""
+    """Buffers for a pass over a number of rows, and what its backward pass needs of the last forward pass."""
 
     x: Tensor
     weights: Mapping[str, Tensor]

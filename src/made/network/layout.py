@@ -28,7 +28,7 @@ GATHERED = 2**21  # weights of a matrix, from which gathering them saves more ti
 
 
 def _degrees(columns: Columns, connectivity: Connectivity) -> dict[int, Integers]:
-    """The degree of every unit; those of one column share its degree."""
+    """The degree of every unit; all units of a column share its degree."""
     inputs, *hidden, outputs = connectivity.degrees
     layers = [inputs[columns.input_columns], *hidden, outputs[columns.output_columns]]
     return {-1: inputs, **dict(enumerate(layers))}
@@ -76,11 +76,11 @@ class Layout:
         return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.buffers)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:
-        """Units of a layer (the first axis) from their own order to that of the pass."""
+        """Units of a layer (the first axis) from their own order to the order of the pass."""
         return units
 
     def arrange(self, table: Tensor) -> Tensor:
-        """Columns of a table (the last axis) from their own order to that of the pass."""
+        """Columns of a table (the last axis) from their own order to the order of the pass."""
         return table
 
     def restore(self, table: Tensor, layer: int = -1) -> Tensor:

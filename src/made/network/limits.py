@@ -1,4 +1,4 @@
-"""Upper limits of a model's size, checked before anything is allocated, for parameters and model files alike."""
+"""Upper limits of a model's size, checked before anything is allocated, for parameters and for model files."""
 
 from __future__ import annotations
 

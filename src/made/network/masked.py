@@ -71,7 +71,7 @@ class Network(nn.Module):
             so that outputs start at their biases.
         calibrate: whether output units are scaled by :attr:`calibration` (:mod:`made.network.calibration`), unless the
             network is in training mode. Only an any-order network can be.
-        seed: the seed of the initial weights (default: that of the connectivities).
+        seed: the seed of the initial weights. Default: the seed of the connectivities.
 
     Example:
         >>> network = Network(3, Connectivities(3, (4, 4), ordering="random", seed=1), direct=True)
@@ -167,7 +167,7 @@ class Network(nn.Module):
         return twin
 
     def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
-        """Set the output biases c to those of independent columns. Shapes: (rows, columns), twice."""
+        """Initialise the output biases c to independent columns. Shapes: (rows, columns), twice."""
         seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
         units = [kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.columns)]
         with torch.no_grad():

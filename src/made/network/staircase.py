@@ -80,7 +80,7 @@ class Sorted:
 
 
 class Block(NamedTuple):
-    """Adjacent blocks that form one matrix: the units it leads to and comes from, and its corner."""
+    """Adjacent blocks that form one matrix: its output units, its input units, and its corner."""
 
     after: slice
     before: slice

@@ -35,7 +35,7 @@ Task: TypeAlias = Callable[[], object]
 
 
 class _Helpers:
-    """Threads that work on tasks beside the main thread. A helper on a busy core takes fewer of them, or none."""
+    """Threads that share tasks with the main thread. A helper on a busy core takes fewer of them, or none."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[tuple[Iterator[Task], SimpleQueue[Exception | None], bool]] = SimpleQueue()
@@ -142,7 +142,7 @@ class Threads:
         self._since: dict[Parallelism, float] = {}  # seconds after the last try
 
     def run(self, rows: int, work: Callable[[], Tensor]) -> Tensor:
-        """The result of a pass over so many rows. The third one is done twice, to check it."""
+        """The result of a pass over ``rows`` rows. The third pass runs twice, to check it."""
         if self._least_rows is None and rows >= 16 and _may_choose():
             self._passes += 1
             if self._passes == 3:
@@ -151,7 +151,7 @@ class Threads:
             return work()
 
     def check(self, rows: int, work: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
-        """Do work on so many rows in every way, compare the results, and return them."""
+        """Do the work with every kind of parallelism, compare the results, and return them."""
         global _shared
         most, _shared = torch.get_num_threads(), False
         expected = self._try(Parallelism(1, 1), rows, work)
@@ -178,7 +178,7 @@ class Threads:
 
     @contextmanager
     def timed(self, rows: int) -> Iterator[None]:
-        """Choose how to work on so many rows: with all threads of torch, if that many have not been checked."""
+        """Choose the parallelism for ``rows`` rows: all threads of torch, if that number was not checked."""
         known = Parallelism(torch.get_num_threads(), 1) in self._seconds
         if self._least_rows is None or rows < self._least_rows or not known or not _may_choose():
             yield

@@ -12,7 +12,7 @@ from made.columns.group import Columns
 
 
 def matrix_layers(depth: int, *, direct: bool = False, conditioning: bool = False) -> dict[str, tuple[int, int]]:
-    """Each matrix of a network of ``depth`` hidden layers: the layer it leads to, and the layer it comes from.
+    """Each matrix of a network of ``depth`` hidden layers: its output layer and its input layer.
 
     Without hidden layers, V already is the direct connection of inputs and outputs, and there is no A.
 

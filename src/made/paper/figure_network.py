@@ -165,7 +165,7 @@ class _Layout:
         self.masks_width = max(2.7, self.mask_width(self.largest), both)
 
     def mask_width(self, units: int) -> float:
-        """The width of a mask of so many columns, with its labels."""
+        """The width of a mask with ``units`` columns, with its labels."""
         return max(1.6, self.cell * units + 0.4)
 
     def pitch(self, layer: int) -> float:

@@ -33,7 +33,7 @@ Fit = Callable[[str, Mapping[str, Any]], tuple[M, Facts, Facts]]
 
 @dataclass(frozen=True)
 class GridSearch:
-    """Where and how the rows of a table are made.
+    """Settings of a search that produces the rows of a table.
 
     Attributes:
         results: the file of the results.

@@ -1,4 +1,4 @@
-"""Where a result comes from: the commit of the code, and the machine."""
+"""The provenance of a result: the commit of the code, and the machine."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ResultsFile:
         return next((each for each in self.rows() if (each["dataset"], each["row"]) == (dataset, row)), None)
 
     def put(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a result, replacing that of the same dataset and row, and return it as written.
+        """Write a result, replacing any result of the same dataset and row, and return it as written.
 
         A result without a test NLL does not replace one that has it.
         """

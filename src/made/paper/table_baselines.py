@@ -83,7 +83,7 @@ ALL = (*ROWS, *MNIST_ROWS)
 
 
 def rows_of(dataset: str) -> dict[str, BaselineRow]:
-    """The rows of a dataset: those of Table 4 for the UCI sets, otherwise those of Table 6."""
+    """The rows of a dataset: Table 4 for the UCI sets, Table 6 otherwise."""
     return ROWS if dataset in published.UCI_SETS else MNIST_ROWS
 
 

@@ -84,7 +84,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Series:
-    """One symbol that grows, replacing that of ``base``; the others are chosen so that its terms dominate."""
+    """One symbol that grows, overriding ``base``; the other sizes are chosen so that its terms dominate."""
 
     name: str
     symbol: Literal["D", "K", "L", "R"]
@@ -96,7 +96,7 @@ class Series:
         return [Sizes(**asdict(self.base) | {self.symbol: size}) for size in self.sizes]
 
     def grown(self) -> list[int]:
-        """What the time is a power of: the sizes, or the number of states of so many units."""
+        """The base of the power law: the sizes, or the numbers of states of that many units."""
         return [2**size for size in self.sizes] if self.name.startswith("2^") else list(self.sizes)
 
 

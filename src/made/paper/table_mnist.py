@@ -35,7 +35,7 @@ PROTOCOL |= {"dropout": 0.0, "weight_decay": 0.0, "clip": None, "average": None}
 def cases(
     row: str, budget: str, width: int | None = None, epochs: int | None = None, rates: Sequence[float] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The configurations of a row: parameters of the estimator, by name. Defaults are those of the budget.
+    """The configurations of a row: parameters of the estimator, by name. The budget sets the defaults.
 
     Example:
         >>> list(cases("MADE 2hl (32 masks)", "full"))[:2]

@@ -149,7 +149,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     units = values.new_empty(len(numbers), len(values), network.columns[column].outputs)
     weights = values.new_zeros(len(numbers), len(values))
     for group in ensemble.schedule.groups(evidence):
-        # Rows of which nothing is known are all alike: one pass of one row serves all of them.
+        # Rows without known values are identical: one pass of one row serves all of them.
         which = group.rows[:1] if any_order and group.asked is None else group.rows
         for index, number in enumerate(group.masks):
             passes = group.passes(number)
@@ -166,7 +166,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
 
 
 def masks_agree(ensemble: Ensemble, some_given: bool) -> bool:
-    """Whether all masks of an any-order model give one column the same distribution, and nothing else is asked for.
+    """Whether all masks of an any-order model give a single column the same distribution.
 
     If some columns are given, every unit of the first layer sees them, whatever its degree, and the column comes last,
     so that all units of the last layer serve it. Masks differ only between hidden layers, and not in the pass of a
@@ -182,7 +182,7 @@ def masks_agree(ensemble: Ensemble, some_given: bool) -> bool:
 def predictions(ensemble: Ensemble, rows: Rows | Evidence, column: int) -> Iterator[tuple[Tensor, Prediction]]:
     """The distribution of one column, and the numbers of the rows that it is for; each row once.
 
-    First come rows of which something is known, for which one mask may be enough.
+    Rows with known values come first; one mask may suffice for them.
     """
     evidence = Evidence.of(ensemble.network, rows)
     known = evidence.is_observed.sum(dim=1) - evidence.is_observed[:, column].long() > 0

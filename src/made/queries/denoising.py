@@ -8,7 +8,7 @@ column's marginal :math:`m_d(y) = p(x_d = y)`:
     [y_d \ne x_d] / (k - 1) & \text{a column with k values} \\ m_d(y_d) & \text{a column of numbers} \end{cases}
 
 **Answer.** The posterior is :math:`p(x \mid y) \propto p(x) \prod_d q(y_d \mid x_d)`; the answer is its mode, or the
-expected value of each entry. Missing values stay missing, and values that training never saw are left as they are.
+expected value of each entry. Missing values stay missing, and values that training never saw are left unchanged.
 
 **Methods.** If all columns have lists of values and there are few possible rows, all of them are enumerated: this is
 exact. Otherwise the conditionals :math:`p(x_d \mid x_{-d})` of an any-order model are used:
@@ -200,7 +200,7 @@ def _enumerate(noisy: _Noisy, expected: bool) -> Denoised:
     patterns, pattern = noisy.observed.unique(dim=0, return_inverse=True)
     for index, seen in enumerate(patterns):
         if not seen.any():
-            continue  # nothing is observed, and missing values stay missing
+            continue  # nothing is observed
         # States that agree in the observed columns are one outcome: their probabilities add up.
         _, same = states[:, seen].unique(dim=0, return_inverse=True)
         first = torch.full((int(same.max()) + 1,), len(same), device=same.device)

@@ -50,7 +50,7 @@ class Evidence:
 
         Arguments:
             network: the network whose columns they have.
-            rows: the rows, NaN for a missing value; evidence is returned as it is.
+            rows: the rows, NaN for a missing value; evidence is returned unchanged.
             given: what is conditioned on: column names or numbers, or flags for each column or each entry.
         """
         if isinstance(rows, Evidence):
@@ -100,15 +100,10 @@ class Evidence:
 
     def to(self, device: torch.device) -> Evidence:
         """On a device; for rows that are not prepared."""
-        return (
-            self
-            if self.values.device == device
-            else replace(
-                self,
-                values=self.values.to(device),
-                observed=None if self.observed is None else self.observed.to(device),
-            )
-        )
+        if self.values.device == device:
+            return self
+        observed = None if self.observed is None else self.observed.to(device)
+        return replace(self, values=self.values.to(device), observed=observed)
 
     def asking(self, observed: Tensor | None, given: Tensor | None) -> Evidence:
         """The same rows with other flags."""

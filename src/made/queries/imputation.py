@@ -22,7 +22,7 @@ INTERVAL = (0.05, 0.95)
 class Uncertainty:
     """The uncertainty of each filled entry under p(x_d | observed). All arrays are (rows, columns).
 
-    NaN where nothing was filled, and where a quantity is not defined for the column.
+    NaN for entries that were not filled, and for quantities that the column does not have.
 
     Attributes:
         probability: of the value that was filled in, for a column with a list of values; (draws, rows, columns) if
@@ -51,7 +51,7 @@ def draw(
 
     A model of fixed orderings draws all columns.
     """
-    check_temperature(temperature)  # also where there is nothing to draw
+    check_temperature(temperature)  # even if there is nothing to draw
     drawn = known.copy()
     _draw_missing(ensemble, drawn, generator, temperature, wanted=wanted)
     return drawn
@@ -125,7 +125,7 @@ def fill(
     if strategy == "sample":
         assert generator is not None
         rows = np.flatnonzero(missing.any(axis=1))
-        # All draws of a row together: a pass for many rows takes hardly longer than one for few.
+        # All draws of a row together: larger batches are more efficient.
         drawn = codes[rows].repeat(draws, axis=0)
         _draw_missing(ensemble, drawn, generator, shared_ordering=True, wanted=wanted)
         filled[:, rows] = drawn.reshape(len(rows), draws, codes.shape[1]).swapaxes(0, 1)

@@ -1,12 +1,12 @@
 r"""One column at a time, each given all columns before it: the passes of EoNADE, sharing their work.
 
-With as many segments as columns, each pass sees what the pass before saw and one column more. So the first layer need
-not be computed anew: before its activation it grows by the weights of one column,
+With as many segments as columns, each pass sees one column more than the pass before. So the first layer is updated
+instead of recomputed: its pre-activations grow by the weights of one column,
 
 .. math:: a_{d+1} = a_d + W^1_{\cdot,d} \, x_d + U^1_{\cdot,d},
 
-as in NADE (Larochelle and Murray, 2011). Only the output units of one column are needed. What is left of a pass are the
-layers between: D passes through a network of one hidden layer cost no more than one.
+as in NADE (Larochelle and Murray, 2011). Only the output units of one column are needed, so that only the layers in
+between are computed in full: with one hidden layer, D passes cost no more than one.
 """
 
 from __future__ import annotations

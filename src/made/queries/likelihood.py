@@ -8,9 +8,9 @@ one connectivity, and :func:`log_likelihood` their sum (equation 5), which train
 
 In all of them NaN is a missing value: it is not asked for, and the answer is the likelihood of the other entries.
 ``given`` marks what is conditioned on. An any-order model, one of unlimited masks, answers every such question, because
-any set of columns can be put first. A model of a finite list of masks answers what its orderings allow, and says so
-otherwise. Each answer is a proper distribution; the answers of an any-order model to different questions come from
-different orderings, and agree only as far as training made them (section 4.2 of the paper).
+any set of columns can be put first. A model with a finite list of masks answers only what its orderings allow, and
+raises an error otherwise. Each answer is a proper distribution; the answers of an any-order model to different queries
+come from different orderings, and agree only as far as training made them (section 4.2 of the paper).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def outputs(
 ) -> Tensor:
     """The output units of one pass, in the order of the layout. Shape: (rows, outputs).
 
-    ``arranged`` are the values of the evidence in the order of the layout, if they are at hand.
+    ``arranged`` are the values of the evidence in the order of the layout, if already computed.
     """
     observed = None if evidence.observed is None else layout.arrange(evidence.observed)
     # Where orderings are fixed, the given columns come first in them, and are seen like any other column.
@@ -226,7 +226,7 @@ def _prefix_log_prob(ensemble: Ensemble, evidence: Evidence, batch_size: int) ->
 def require_prefixes(network: Network, evidence: Evidence, connectivity: Connectivity | Tensor) -> None:
     """Refuse what fixed orderings do not allow: the given columns come first, then the asked, then the missing.
 
-    ``connectivity`` is that of all rows, or the number of one for each row.
+    ``connectivity`` is shared by all rows, or a number for each row.
     """
     family = network.connectivities
     if family.any_order or len(evidence) == 0 or (evidence.given is None and evidence.observed is None):
@@ -277,7 +277,7 @@ def _log_means(
     parts: Sequence[Tensor | None],
     batch_size: int,
 ) -> list[Tensor]:
-    """The log of the mean probability over masks, in double precision, so that many masks add no rounding of their own.
+    """The log of the mean probability over masks, in double precision, so that rounding does not accumulate over masks.
 
     ``members`` are the passes of each mask, whose factors are multiplied. There is one answer for each of ``parts``:
     flags of the entries to take the probability of, or ``None`` for all that is asked for.

@@ -1,4 +1,4 @@
-r"""Which values of a row are missing, given the values: samples with the missing values of a table.
+r"""A model of missingness: which values of a row are missing, given the values.
 
 Columns with missing values are decided one after the other. Whether the value of column d is missing, :math:`h_d = 1`,
 is drawn from
@@ -35,7 +35,7 @@ LARGEST = 1e10  # above any learned weight
 
 
 class Features:
-    """The features of rows, (rows, input units and flags): nothing is missing until :meth:`hide` says so.
+    """The features of rows, (rows, input units and flags); :meth:`hide` marks values as missing.
 
     Arguments:
         columns: the columns of the network.
@@ -74,7 +74,7 @@ class Missingness:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], columns: Columns) -> Missingness:
-        """What :meth:`tensors` returned, checked."""
+        """The inverse of :meth:`tensors`, which validates its input."""
         if tensors.keys() != {"columns", "features", "weights", "biases"}:
             raise ValueError("the missing values of a model need columns, features, weights and biases.")
         decided, features, weights, biases = (tensors[each] for each in ("columns", "features", "weights", "biases"))
@@ -120,7 +120,7 @@ def draw_incomplete(
     generator: torch.Generator,
     temperature: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Rows with every NaN replaced by a draw, of which some are missing. Shapes: (rows, columns) to (rows, columns)."""
+    """Rows with every NaN drawn, and some of the draws missing. Shapes: (rows, columns) to (rows, columns)."""
     if missingness is None:
         raise QuestionError(
             f"{argument('missing')}: the model has not learned which values are missing, because its training did not "

@@ -1,4 +1,4 @@
-"""Uniform random numbers, those of a block of rows, and the dtype in which probabilities are summed."""
+"""Uniform random numbers, a generator for each block of rows, and the dtype in which probabilities are summed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def uniform(*shape: int, like: Tensor, generator: torch.Generator | None = None)
 
 
 def of_block(generator: torch.Generator, number: int, file: int = 0) -> torch.Generator:
-    """The random numbers of a block of rows of a file: a function of its place and of the generator, which stays as it
-    is. They do not depend on other blocks, nor on who computes them. The first block has those of the generator itself.
+    """The random generator of a block of rows: a function of its position and of a base generator, which is unchanged.
+
+    It does not depend on other blocks or on the process. The first block continues the base generator.
 
     Example:
         >>> generator = torch.Generator().manual_seed(0)

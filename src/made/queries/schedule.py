@@ -89,7 +89,7 @@ class RowGroup:
 
 @dataclass(frozen=True, eq=False)
 class PassSchedule:
-    """The passes of every query under some masks of a family, by number, in so many segments of an ordering.
+    """The passes of every query under some masks of a family, with orderings cut into a number of segments.
 
     Example:
         Three binary columns, the first given, the others asked for, each in a segment of its own:
@@ -110,7 +110,7 @@ class PassSchedule:
     def groups(self, evidence: Evidence, *, asked_last: bool = True) -> Iterator[RowGroup]:
         """The rows, grouped by the passes they take; every row is in one group.
 
-        ``asked_last=False`` leaves the orderings as they are, so that rows which ask for different columns share
+        ``asked_last=False`` keeps the orderings, so that rows which ask for different columns share
         their passes: faster, and less accurate.
         """
         family = self.family

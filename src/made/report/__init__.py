@@ -1,4 +1,4 @@
 """Reports: what a model has learned from a table, next to the table itself.
 
-`measure` computes a `Report`, of which `column`, `dependence` and `odd` are parts; `page` and `figures` display it.
+`measure` computes a `Report` from the parts in `column`, `dependence` and `odd`; `page` and `figures` display it.
 """

@@ -1,4 +1,4 @@
-"""The association between each two columns of a table, whatever their kinds.
+"""The pairwise association between the columns of a table, of any kinds.
 
 Numbers are put into bins of equal frequency, so that two columns form a contingency table. Its association is
 Cramér's V with Bergsma's bias correction: 0 for independent columns, 1 if each determines the other. Rows in which
@@ -22,7 +22,7 @@ MOST_COLUMNS = 400  # whose pairs are measured
 ROWS_AT_A_TIME = 2000
 RESAMPLED = 30  # times, for a standard error
 ERRORS = 5.0  # standard errors, that chance explains
-MATERIAL = 0.1  # a difference below it is not worth a warning
+MATERIAL = 0.1  # smaller differences trigger no warning
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Dependence:
     farthest: tuple[ColumnPair, ...]
 
     def sentence(self) -> str:
-        """A conclusion in words; there has to be a pair."""
+        """A conclusion in words; requires at least one pair."""
         far = self.farthest[0]
         over = f"on average over {self.pairs:,} pairs, most for" if self.pairs > 1 else "for"
         pair = f"{far.first} and {far.second}: {far.real:.2f} in the rows, {far.sampled:.2f} in samples"

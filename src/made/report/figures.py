@@ -47,7 +47,7 @@ def moment(seconds: float, span: float) -> str:
 def histogram(
     shares: Histogram, label: str, *, dates: bool = False, width: int = 320, height: int = 150, unit: str = ""
 ) -> Markup:
-    """Bins of equal width side by side, whatever their edges are."""
+    """A histogram; bins are drawn with equal widths, whatever their edges."""
     left, right, top, bottom = 6, width - 6, 18, height - (34 if unit else 20)
     count, most = len(shares.edges) - 1, max([*shares.real, *shares.sampled, 1e-12])
 

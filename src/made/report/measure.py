@@ -61,7 +61,7 @@ def measure(
         samples: number of samples to draw; default: as many as rows, at most 10,000.
         most_rows: number of rows to use; of a larger table, a random subset.
         top: number of odd rows to find.
-        seed: of all random draws; default: that of the model.
+        seed: of all random draws; default: the model's seed.
         name, data: names of the model and of the rows.
     """
     schema, seed = model.schema, model.config.seed if seed is None else seed

@@ -56,9 +56,8 @@ def oddest(
     """The least likely rows, in order; ``numbers`` are the row numbers to report."""
     places = np.argsort(log_prob, kind="stable")[:top]
     others = np.sort(random.permutation(len(log_prob))[:REFERENCE])
-    usual, odd = _surprise(model, rows.take(others)), rows.take(places)
-    # The median surprise of each column, 0 if no value is observed.
-    usual, surprise = np.nanmedian(np.where(np.isnan(usual).all(axis=0), 0.0, usual), axis=0), _surprise(model, odd)
+    usual, odd = model.usual_surprise(rows.take(others)), rows.take(places)
+    surprise = model.surprise_matrix(odd)
     above = np.where(np.isnan(surprise), -np.inf, surprise - usual)
     ranked = np.argsort(-above, axis=1, kind="stable")[:, :REASONS]
     entries = [(i, int(d)) for i, order in enumerate(ranked) for d in order if above[i, d] > 0]
@@ -73,11 +72,6 @@ def oddest(
         observed = {name: lines[i][name] for d, name in enumerate(names) if not np.isnan(surprise[i, d])}
         found.append(OddRow(int(numbers[place]), float(log_prob[place]), reasons, observed))
     return tuple(found)
-
-
-def _surprise(model: Model, rows: pa.Table) -> Numbers:
-    answer = arrow(model.surprise(rows), rows.column_names, named=True)
-    return np.stack([np.asarray(column.to_numpy(), dtype=np.float64) for column in answer.columns], axis=1)
 
 
 def _expected(model: Model, rows: pa.Table, entries: list[Entry]) -> dict[Entry, tuple[float | None, Any]]:

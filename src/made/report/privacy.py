@@ -1,4 +1,4 @@
-"""How much synthetic rows say about the training rows: copies, distances to the closest rows, membership inference.
+"""What synthetic rows reveal about the training rows: copies, distances to the closest record, membership inference.
 
 The distance between two rows is the mean over columns of: 0 or 1, equal or not, of categories; the share of training
 values between the two, of numbers and ordered values; 1 if only one of the two is missing, and 0 if both are.
@@ -27,7 +27,7 @@ MOST_ROWS = 5000
 FEWEST_ROWS = 2
 AT_A_TIME = 2**20  # distances
 SURE = 1.96
-LEAK = 0.05  # beyond 0.5, of a share or an AUC that is worth a warning
+LEAK = 0.05  # excess over 0.5 of a share or an AUC that triggers a warning
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def privacy(
             which values are missing.
         samples: how many to draw; default: as many as rows are compared.
         most_rows: the most training rows, held-out rows and synthetic rows that are compared.
-        seed: of all random draws; default: that of the model.
+        seed: of all random draws; default: the model's seed.
 
     Example:
         >>> from made import MADE

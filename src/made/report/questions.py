@@ -1,4 +1,4 @@
-"""Short questions: P(a value of one column given a value of another), by the model and counted in the rows.
+"""Short questions: P(a value of one column | a value of another), under the model and counted in the rows.
 
 Frequencies are counted in the rows in which both columns are observed, as in training.
 """
@@ -27,7 +27,7 @@ MOST_COLUMNS = 60
 MOST_VALUES = 2000
 MOST_SHOWN = 8
 ERRORS = 5.0  # standard errors, that chance explains
-MATERIAL = 0.05  # an error below it is not worth a warning
+MATERIAL = 0.05  # smaller errors trigger no warning
 ROWS_AT_A_TIME = 2000
 
 

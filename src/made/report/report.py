@@ -54,7 +54,7 @@ class Training:
 
     @property
     def improving(self) -> bool:
-        """Whether the epochs or the time ended training, and not early stopping."""
+        """Whether the limit of epochs or of time ended training, rather than early stopping."""
         if not self.epochs or self.best_epoch is None:
             return not self.epochs
         last, seconds = self.epochs[-1][0], self.settings.get("max_seconds")
@@ -62,9 +62,9 @@ class Training:
         return limited and last - self.best_epoch <= max(2, last // 20)
 
     def remedy(self) -> str:
-        """What may help a model that has not learned enough."""
+        """A remedy for underfitting."""
         if not self.finished:
-            return "let training come to its end"
+            return "finish the training"
         if self.improving:
             seconds, most = self.settings.get("max_seconds"), self.settings.get("max_epochs", 0)
             if seconds is not None and len(self.epochs) < most:
@@ -103,7 +103,7 @@ class LikelihoodComparison:
 
 @dataclass(frozen=True)
 class Report:
-    """A model compared with rows, of which there are ``rows_in_data``; ``made`` is the version of this package.
+    """A model compared with rows, a sample of the ``rows_in_data``; ``made`` is the version of this package.
 
     ``kinds`` are warnings about the kinds of columns; there is ``privacy`` if there are held-out rows.
     """
@@ -130,7 +130,7 @@ class Report:
         return {**asdict(self), "unit": "nats", "warnings": self.warnings(), "conclusions": self.sentences()}
 
     def warnings(self) -> list[str]:
-        """What went wrong, each with its remedy; nothing, if all is well."""
+        """Problems, each with its remedy."""
         remedy = self.training.remedy()
         found = [self.questions.warning(self.training.settings.get("pairs", 0.0), remedy)]
         leaks = None if self.privacy is None else self.privacy.warning()

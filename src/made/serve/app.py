@@ -299,7 +299,7 @@ class _Server:
         async def predict(
             request: Request,
             model: str,
-            target: Annotated[str | None, Query(description="The column. Default: that of the model.")] = None,
+            target: Annotated[str | None, Query(description="The column. Default: the model's target.")] = None,
             quantiles: Annotated[list[Level], Query(max_length=100)] = [0.05, 0.5, 0.95],  # noqa: B006
             absent: Absent = "error",
         ) -> Response:

@@ -1,4 +1,4 @@
-"""JSON Schemas of rows with a model's columns, and what is wrong with arguments, told to an assistant."""
+"""JSON Schemas of rows with a model's columns, and error messages about arguments for an assistant."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Assistant:
 
     Arguments:
         model: the model.
-        name: what people call it.
+        name: its display name.
     """
 
     def __init__(self, model: Model, name: str) -> None:
@@ -165,7 +165,7 @@ class Assistant:
     def explain(self, rows: Sequence[Row]) -> dict[str, Any]:
         """How unusual each row is, and its entries, the most surprising first."""
         table = self.table(rows)
-        log_probs, surprise = self.model.score_samples(table), self._surprise(table)
+        log_probs, surprise = self.model.score_samples(table), self.model.surprise_matrix(table)
         drawn, usual = self._reference
         explained = []
         for row, log_prob in enumerate(log_probs.astype(float).tolist()):
@@ -181,17 +181,11 @@ class Assistant:
             explained.append({"row": row, "log_prob": log_prob, "less_likely_than": share, "entries": entries})
         return {"rows": explained}
 
-    def _surprise(self, table: pa.Table) -> NDArray[np.float64]:
-        found = self.model.surprise(table)
-        return np.stack([found.column(name).to_numpy().astype(np.float64) for name in self.names], axis=1)
-
     @cached_property
     def _reference(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """log p of rows drawn from the model, and the median surprise of each column in them."""
         rows = self.model.sample(REFERENCE, random_state=0)
-        surprise = self._surprise(rows)
-        surprise = np.where(np.isnan(surprise).all(axis=0), 0.0, surprise)
-        return self.model.score_samples(rows), np.nan_to_num(np.nanmedian(surprise, axis=0))
+        return self.model.score_samples(rows), self.model.usual_surprise(rows)
 
 
 def _missing(table: pa.Table) -> NDArray[np.bool_]:

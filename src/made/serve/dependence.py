@@ -1,8 +1,8 @@
-r"""How much each column tells of each other one, under the model.
+r"""The strength of the dependence between each pair of columns, under the model.
 
 The mutual information :math:`I(x_d; x_e) = \sum_v p(x_e = v)\, \mathrm{KL}(p(x_d \mid x_e = v) \,\|\, p(x_d))` takes
 one pass for each column e: all values of e are rows of one batch, in which only e is observed. Numbers are shown at a
-few quantiles, and their distributions are those of their bins.
+few quantiles, and their distributions are binned.
 """
 
 from __future__ import annotations

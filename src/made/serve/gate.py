@@ -32,7 +32,7 @@ class Gate:
             return
         begin, status = time.monotonic(), 0
         deadline, size, complete = begin + self.bounds.seconds, 0, False
-        if scope["method"] == "HEAD":  # the answer to GET, of which the server sends the head
+        if scope["method"] == "HEAD":  # as GET; the server sends the head only
             scope = {**scope, "method": "GET"}
         state = scope.setdefault("state", {})
         state["deadline"], full = deadline, state.get("full", False)
@@ -83,5 +83,5 @@ class Gate:
         return Problem("body-too-large", f"the body has more than {self.bounds.body:,} bytes, the limit of the server.")
 
     def _route(self, scope: Scope) -> str:
-        """The template of the path, whose number is bounded, whatever clients ask for."""
+        """The route template of the path: unlike paths, there are only a few of them."""
         return str(getattr(scope.get("route"), "path", None) or "unknown")

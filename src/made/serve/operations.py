@@ -89,7 +89,7 @@ class Served:
 
     @cached_property
     def dependence(self) -> dict[str, Any]:
-        """How much each column tells of each other one."""
+        """The strength of the dependence between each pair of columns."""
         return dependence(self.model)
 
     def probability(self, question: str, samples: int, seed: int | None) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Served:
     def explain(self, rows: pa.Table, seed: int | None) -> Answer:
         """The surprise of each entry; log p of each row, and the usual surprise of a column, in JSON only."""
         rows = self.known(rows)
-        log_prob, surprise = self.model.score_samples(rows), self._surprise(rows)
+        log_prob, surprise = self.model.score_samples(rows), self.model.surprise_matrix(rows)
         facts = {"log_prob": log_prob, "usual": dict(zip(self.names, self.usual(seed), strict=True))}
         return Answer(pa.table(list(surprise.T), names=self.names), facts)
 
@@ -148,14 +148,10 @@ class Served:
     def usual(self, seed: int | None = None) -> NDArray[np.float64]:
         """The median surprise of each column, over rows that are drawn from the model."""
         if seed not in self._usual:
-            drawn = self._surprise(self.model.sample(REFERENCE, random_state=0 if seed is None else seed))
-            drawn = np.where(np.isnan(drawn).all(axis=0), 0.0, drawn)
+            drawn = self.model.sample(REFERENCE, random_state=0 if seed is None else seed)
             self._usual.clear()
-            self._usual[seed] = np.nan_to_num(np.nanmedian(drawn, axis=0))
+            self._usual[seed] = self.model.usual_surprise(drawn)
         return self._usual[seed]
-
-    def _surprise(self, rows: pa.Table) -> NDArray[np.float64]:
-        return np.asarray(self.model.surprise(rows), dtype=np.float64)
 
 
 def with_unseen(work: Callable[[], Any]) -> tuple[Any, UnseenWarning | None]:

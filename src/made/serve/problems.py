@@ -48,7 +48,7 @@ class Problem(Exception):  # noqa: N818
     Arguments:
         kind: a name among :data:`KINDS`.
         detail: what is wrong, a sentence.
-        remedy: what to do about it. Default: that of the kind.
+        remedy: what to do about it. Default: the remedy of the kind.
         facts: more members of the document, such as ``row`` and ``column``.
     """
 

@@ -12,7 +12,7 @@ from made.serve.problems import PROBLEM
 __all__ = ["ConditionalsBody", "ProbabilityBody", "SampleBody", "json_body", "problems", "rows_answer", "rows_body"]
 __all__ += ["Absent", "Given", "Level", "Seed"]
 
-Seed = Annotated[int | None, Field(ge=0, lt=2**32, description="Random seed. Default: that of the model.")]
+Seed = Annotated[int | None, Field(ge=0, lt=2**32, description="Random seed. Default: the model's.")]
 Level = Annotated[float, Field(ge=0, le=1)]
 Given = Annotated[dict[str, Scalar], Field(description="Values by column; null for one that is not known.")]
 Absent = Annotated[

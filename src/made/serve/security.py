@@ -53,7 +53,7 @@ class Guard:
                 raise Problem("token", "the request has no token, or a wrong one.")
 
     def _check_host(self, headers: Headers) -> None:
-        """Names are refused, lest a site of another name that resolves to this address asks in a visitor's browser."""
+        """Refuse unknown host names, as a protection against DNS rebinding."""
         hosts = headers.getlist("host")
         try:
             name = (urlsplit(f"//{hosts[0]}").hostname or "").rstrip(".")

@@ -29,8 +29,6 @@ from made.sql.rows import (
 from made.tables.field import Field
 from made.tables.table import Table
 
-__all__ = ["Function", "Functions"]
-
 DOUBLE = pa.float64()
 ANSWER = pa.struct({"probability": DOUBLE, "low": DOUBLE, "high": DOUBLE, "exact": pa.bool_()})
 

@@ -18,8 +18,6 @@ from made.estimator import MADE
 from made.model.model import Model
 from made.sql.functions import Function, Functions
 
-__all__ = ["Registered", "register"]
-
 # Macros in front of the functions whose names begin with an underscore. A function of DuckDB has one type, so those
 # with an answer in the type of a column give a struct of all columns, from which the macro takes the one.
 MACROS = {

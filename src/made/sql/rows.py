@@ -16,11 +16,9 @@ from made.tables.field import Field
 from made.tables.schema import Schema
 from made.tables.storage import DEFAULTS, arrow_type
 
-__all__ = ["column_type", "constant", "in_types", "names_by_lower_case", "rows_of", "structs", "times", "where_valid"]
-
 
 def column_type(field: Field) -> pa.DataType:
-    """The type of a column's values in an answer: that of the training rows, or a wider one."""
+    """The type of a column in an answer: the type of the training rows, or a wider one."""
     if field.storage == "uint64":
         return pa.uint64()
     if field.temporal == "datetime":
@@ -107,7 +105,7 @@ def in_types(table: pa.Table, types: Mapping[str, pa.DataType]) -> dict[str, pa.
 
 
 def constant(what: str, values: pa.ChunkedArray) -> Any:
-    """The value of an argument that has to be the same in all rows."""
+    """The value of an argument that must be constant over all rows."""
     nested = pa.types.is_nested(values.type)
     distinct = (values if nested else pc.unique(values)).to_pylist()
     first = distinct[0]

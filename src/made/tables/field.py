@@ -41,9 +41,9 @@ class Field:
         column: its kind, with all settings.
         values: the values with the codes 0, 1, ...; empty for kinds without a list.
         dtype: how values are returned: ``"float"``, ``"int"``, ``"bool"``, ``"text"``, ``"date"`` or ``"datetime"``.
-        missing: whether "missing" is a value of its own; its code comes after those of the values.
+        missing: whether missingness is modelled; "missing" then has the code after the last value.
         other: the probability reserved for values that training has not seen; 0: they are refused.
-        storage: the exact type of the values, see :mod:`made.tables.storage`. Default: that of ``dtype``.
+        storage: the exact type of the values, see :mod:`made.tables.storage`. Default: ``dtype``.
 
     Example:
         >>> from made import Categorical
@@ -214,7 +214,7 @@ class Field:
         return np.asarray(below | self.rounded(values, codes))
 
     def rounded(self, values: Values, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which entries lie off the grid, and not below the least value: their codes are those of the nearest step."""
+        """Which entries lie off the grid, and not below the least value: they are coded as the nearest step."""
         step = 0.0 if self.listed or values.dtype == object else self.column.grid[1]
         if not step:
             return np.zeros(len(codes), dtype=np.bool_)

@@ -28,7 +28,7 @@ NOTHING = np.array(None, dtype=object)
 
 
 def is_missing(values: Values) -> NDArray[np.bool_]:
-    """Where the values of plain columns are missing. Shape: that of ``values``."""
+    """Flags of the missing values of plain columns. Shape: as ``values``."""
     missing = np.equal(values, NOTHING) if values.dtype == object else np.isnan(values)
     return np.asarray(missing, dtype=np.bool_)
 

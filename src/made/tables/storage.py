@@ -1,6 +1,6 @@
 """Names of exact column types, so that rows are returned in their original types.
 
-A name is that of numpy (``uint8``, ``float32``), ``string``, ``category`` (of text), ``date``, or, as in pandas,
+A name is a numpy dtype (``uint8``, ``float32``), ``string``, ``category`` (of text), ``date``, or, as in pandas,
 ``datetime64[ms]`` or ``datetime64[ms, Europe/Paris]``.
 """
 

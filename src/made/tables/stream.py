@@ -11,7 +11,7 @@ from made.tables.table import Table
 
 
 class TableStream:
-    """The rows of files as tables, whose memory is bounded by that of a piece.
+    """The rows of files as tables, one piece in memory at a time.
 
     Arguments:
         files: the files.

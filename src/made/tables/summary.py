@@ -34,7 +34,7 @@ GRIDS = (100.0, 50.0, 25.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0
 
 
 def most_rows(columns: int) -> int:
-    """The number of rows of which every value is kept.
+    """The largest number of rows for which every value is kept.
 
     Example:
         >>> [most_rows(columns) for columns in (10, 50, 1000)]

@@ -1,7 +1,7 @@
 """Fit the calibration of a network to validation rows, by maximum a posteriori (:mod:`made.network.calibration`).
 
-The questions are those of training: each column given all others, or given random parts of the rows, and whole rows
-under the masks that answer queries. Weights do not change, so that the output units are computed once.
+The queries are drawn as in training: each column given all others or random parts of the rows, and whole rows under the
+masks of the ensemble. The weights are fixed, so output units are computed only once.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from made.queries.likelihood import outputs
 from made.training.config import TrainingConfig
 from made.training.objective import CALIBRATION, give_at_random, query_at_random, random_bits
 
-__all__ = ["calibrate"]
-
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
-MOST_TIMES = 64  # that a validation row is asked about, if there are few
+MOST_TIMES = 64  # each validation row is used, if there are few
 MASKS = 4  # for whole rows
 STEPS = 30
 
@@ -63,7 +61,7 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
 
 
 def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Iterator[Answers]:
-    """Output units without calibration, and what they are to be measured by."""
+    """Uncalibrated output units, with the values and flags needed to score them."""
     size = max(1, min(MOST_ROWS, MOST_UNITS // network.columns.outputs, MOST_TIMES * len(valid)))
     rows = valid[torch.arange(max(len(valid), size), device=valid.values.device)[:size] % len(valid)]
     generator = torch.Generator(valid.values.device).manual_seed(random_bits(config.seed, 0, CALIBRATION))

@@ -26,8 +26,6 @@ from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.training.config import TrainingConfig
 
-__all__ = ["AdaptiveDecay"]
-
 EPOCHS = 5  # between two measurements
 MOST_PASSES = 4096  # rows in a measurement, each asked about one column
 LEAST = 0.03  # of the factors

@@ -1,10 +1,10 @@
 """Learning which values of a row are missing, given the values.
 
-One logistic regression for each column that has missing values (:mod:`made.queries.missingness`), in the order of how
-many: a column depends on the columns with fewer missing values as they are visible, and on the values of those with
-more, where the network draws the missing ones. The penalty of squared weights is chosen by cross-validation. Where a
-single feature separates missing from observed values, as for two columns that are missing together, or one that is
-missing for one value of another, the rule is exact. The numbers of rows and features are bounded, and so is the time.
+One logistic regression for each column that has missing values (:mod:`made.queries.missingness`), in ascending order of
+their number. The features of a column are the visible values of columns with fewer missing values, and all values of
+columns with more, whose missing values are imputed by the network. The L2 penalty is chosen by cross-validation. If a
+single feature separates missing from observed values (two columns that are missing together, or a column that is
+missing for one value of another), the rule is exact. The numbers of rows and features are bounded.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from made.queries.missingness import NUMBERS, Features, Missingness
 from made.training.objective import MISSING, random_bits
 from made.training.order import some_rows
 
-__all__ = ["learn_missingness"]
-
-MOST_ROWS, FEWEST_ROWS = 10_000, 2_000  # that are learned from; the fewest if there are many columns
+MOST_ROWS, FEWEST_ROWS = 10_000, 2_000  # to learn from; fewer for tables of many columns
 ROWS_BY_COLUMNS = 60_000
 MOST_FEATURES, FEWEST_FEATURES = 64, 16
 FEATURES_BY_COLUMNS = 4_000
 HANDFUL = 5  # rows; with fewer missing (or observed) values, a column has a constant rate
 PENALTIES = (30.0, 3.0, 0.3, 0.03)  # of the squared weights of input units
-FLAG_PENALTY = 0.01  # of those of flags: columns are missing together more often than by chance
+FLAG_PENALTY = 0.01  # of the weights of flags: columns are missing together more often than by chance
 FOLDS = 3
 STEPS = 30
 CERTAIN = 40.0  # a logit whose probability is 1 in double precision
@@ -42,7 +40,7 @@ LEAST_GAP = 1e-6  # between the values of a feature that separates missing from 
 def learn_missingness(ensemble: Ensemble, rows: Evidence, seed: int) -> Missingness:
     """The distribution of the missing values of training rows, a function of the ensemble, the rows and the seed.
 
-    Of a table with more than 2**20 rows, so many are looked at, spread over all.
+    Of a table with more than 2**20 rows, an evenly spread subset is used.
     """
     columns, rows = ensemble.network.columns, Evidence(rows.values, rows.observed)
     rows = rows[some_rows(len(rows))]
@@ -107,7 +105,7 @@ def _features(ensemble: Ensemble, rows: Evidence, decided: list[int], generator:
 
 
 class _Related:
-    """The features of rows, of which those that are most correlated with the flags of a column are asked for."""
+    """The features of rows; selects the features that correlate most with the flags of a column."""
 
     def __init__(self, table: Tensor, weight: Tensor) -> None:
         self.table, self.share = table, weight / weight.sum()

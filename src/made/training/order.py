@@ -1,4 +1,4 @@
-"""The order of the rows in an epoch, and a spread of rows that stands for all of a long table."""
+"""The order of the rows in an epoch, and evenly spread subsets of long tables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["epoch_rows", "row_order", "some_rows"]
+from made.streams import ROW_ORDER, SPREAD, philox
 
-ORDER, SPREAD = 1, 13  # streams of random numbers
 SORTED = 2**22  # rows up to which an order is sorted; a longer table is permuted row by row, in parts
 ROUNDS = 6
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -30,18 +29,18 @@ def row_order(rows: int, epoch: int, seed: int) -> Tensor:
         tensor([0, 1, 2, 3, 4])
     """
     if rows <= SORTED:
-        bits = np.random.Philox(key=seed, counter=[0, 0, epoch, ORDER]).random_raw(rows)
+        bits = philox(seed, ROW_ORDER, epoch).random_raw(rows)
         return torch.from_numpy(np.argsort(bits, kind="stable"))
     places, parts = np.arange(epoch * SORTED, (epoch + 1) * SORTED, dtype=np.uint64), []
     turns = places // np.uint64(rows)
     for turn in np.unique(turns).tolist():
-        keys = np.random.Philox(key=seed, counter=[0, 0, turn, ORDER]).random_raw(ROUNDS)
+        keys = philox(seed, ROW_ORDER, turn).random_raw(ROUNDS)
         parts.append(_permuted(places[turns == turn] - np.uint64(turn * rows), rows, keys))
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
 
 def _permuted(places: NDArray[np.uint64], rows: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Places in a permutation of so many rows: a Feistel network, repeated until a place is within the rows."""
+    """Places in a pseudo-random permutation of ``rows`` rows: a Feistel network with cycle walking."""
     half = np.uint64(-(-max((rows - 1).bit_length(), 2) // 2))
     low = np.uint64((1 << int(half)) - 1)
     found, outside = places.copy(), np.arange(len(places))
@@ -66,5 +65,5 @@ def some_rows(rows: int, most: int = 2**20) -> Tensor | slice:
     if rows <= most:
         return slice(None)
     ends = np.arange(most + 1) * rows // most
-    share = np.random.Philox(key=0, counter=[0, 0, 0, SPREAD]).random_raw(most) / 2.0**64
+    share = philox(0, SPREAD).random_raw(most) / 2.0**64
     return torch.from_numpy(ends[:-1] + (share * np.diff(ends)).astype(np.int64))

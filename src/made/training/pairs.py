@@ -1,13 +1,13 @@
-r"""Questions with one given column, whose answers can be counted: the frequencies of pairs of values.
+r"""Queries with one given column, whose targets can be counted: the frequencies of pairs of values.
 
-Random parts of rows hardly ever show a single column, and then one row at a time: an answer such as
-:math:`p(\text{churn} \mid \text{contract} = \text{monthly})` would be learned from a few hundred draws. But for columns
-with a list of values it can be counted in the training rows. The loss is the cross-entropy of these frequencies, for
-every value of every such column given, and with nothing given:
+Random parts of rows rarely consist of a single column, so that a conditional such as
+:math:`p(\text{churn} \mid \text{contract} = \text{monthly})` would be learned from a few hundred draws only. For
+columns with a list of values, the conditional can instead be counted in the training rows. The loss is the
+cross-entropy with these frequencies, for every given value of every such column, and for the marginals:
 
 .. math:: -\sum_e \sum_v f(x_e = v) \sum_{d \ne e} \sum_k f(x_d = k \mid x_e = v) \log p(x_d = k \mid x_e = v),
 
-divided by the number of columns e (nothing is one more of them). It has no sampling noise.
+divided by the number of terms e (the marginals are one more term). It has no sampling noise.
 """
 
 from __future__ import annotations
@@ -29,19 +29,17 @@ from made.queries.evidence import Evidence
 from made.training.order import some_rows
 from made.training.workers import ALONE, Share, Workers
 
-__all__ = ["CountedPairs"]
-
 MOST_VALUES = 4096  # of all columns together
 COUNTED = 4096  # rows at a time
 PRIOR = 1.0  # rows, distributed like the column itself, that are added to each count
 
 
 class CountedPairs:
-    """The frequencies of pairs of values in the training rows, and the loss of a network that should answer them.
+    """The frequencies of pairs of values in the training rows, and the cross-entropy loss of a network.
 
     Arguments:
         network: an any-order network.
-        rows: the training rows, of which up to 2**20 are counted, spread over a longer table.
+        rows: the training rows; of a long table, 2**20 evenly spread ones are counted.
         weights: how often each of them counts, (rows); then all are counted. Default: once.
     """
 
@@ -67,7 +65,7 @@ class CountedPairs:
         member = own == torch.arange(len(widths), device=values.device).unsqueeze(1)  # (columns, values)
         alone = counts.diagonal()
         share = alone / (member.double().t() @ (member.double() @ alone)).clamp(min=1)  # of each value in its column
-        # A context is a value that is given; the last one is that nothing is given.
+        # A context is a given value; in the last one, nothing is given.
         seen = torch.cat([alone > 0, alone.new_ones(1, dtype=torch.bool)])
         both = torch.cat([counts, alone.unsqueeze(1)], dim=1)[:, seen] + PRIOR * share.unsqueeze(1)
         answer = both / (member.double().t() @ (member.double() @ both))

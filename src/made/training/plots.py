@@ -8,8 +8,6 @@ from pathlib import Path
 
 from made.training.state import Epoch
 
-__all__ = ["plot_learning_curve"]
-
 
 def plot_learning_curve(history: Sequence[Epoch], path: Path) -> None:
     """Write a PNG of the training and validation NLL of each epoch, with the best epoch marked."""

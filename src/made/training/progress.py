@@ -12,8 +12,6 @@ from typing import Any
 from made.training.state import Epoch
 from made.training.trainer import Trainer
 
-__all__ = ["TensorBoard", "bar", "reading"]
-
 
 class Silent:
     """No-op progress reporter."""
@@ -45,7 +43,7 @@ class Bar(Silent):
 
 @contextmanager
 def bar(trainer: Trainer, shown: bool) -> Iterator[Silent]:
-    """A progress bar on standard error, if it is to be ``shown`` and standard error is a terminal."""
+    """A progress bar on standard error, if ``shown`` and standard error is a terminal."""
     if not shown or not sys.stderr.isatty() or trainer.finished:
         yield Silent()
         return

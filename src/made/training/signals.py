@@ -10,8 +10,6 @@ from types import FrameType
 
 from made.errors import Interrupted
 
-__all__ = ["signals"]
-
 
 @contextmanager
 def signals(listen: bool) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""The state of a run of training: its epochs, and all that is needed to resume it."""
+"""The state of a training run: its epochs, and everything needed to resume it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 
 from torch import Tensor
 
-__all__ = ["FINALISTS", "Epoch", "State"]
-
 FINALISTS = 3  # the best epochs by few masks, among which the ensemble chooses
 
 
@@ -18,8 +16,8 @@ FINALISTS = 3  # the best epochs by few masks, among which the ensemble chooses
 class Epoch:
     """The result of an epoch: mean negative log-likelihoods in nats.
 
-    That of training is under the masks and the dropout of its updates, over batches of whole rows; NaN if there were
-    none. Without validation rows, the other two are NaN.
+    The training NLL is measured during the updates, with their masks and dropout, over batches of whole rows; NaN if
+    there were none. Without validation rows, the other two are NaN.
     """
 
     number: int
@@ -74,7 +72,7 @@ class State:
 
     @classmethod
     def of(cls, facts: dict[str, Any], tensors: dict[str, Tensor]) -> State:
-        """The inverse of :meth:`facts`, which may come from an untrusted file."""
+        """The inverse of :meth:`facts`; the facts may be untrusted."""
         history = [Epoch.of(epoch) for epoch in facts["history"]]
         finalists = [(float(nll), int(number)) for nll, number in facts["finalists"]]
         state = cls(**(facts | {"history": history, "finalists": finalists}), tensors=tensors)

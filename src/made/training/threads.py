@@ -1,4 +1,4 @@
-"""The number of threads of an update: one or all, whichever is faster, if the gradient does not depend on it."""
+"""The number of threads of an update: one or all, whichever is faster, if gradients are bitwise equal."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from made.network.threads import Threads
 from made.queries.evidence import Evidence
 from made.training.objective import Objective
 
-__all__ = ["update_threads"]
-
 
 def update_threads(objective: Objective, parameters: Sequence[Tensor], batch: Evidence) -> Threads:
     """Threads for updates, checked by the gradient of a batch.
 
     Arguments:
         objective: the loss.
-        parameters: what it is differentiated by.
+        parameters: the parameters to differentiate by.
         batch: as many rows as an update has.
     """
 

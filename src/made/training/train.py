@@ -11,8 +11,6 @@ from made.training.config import TrainingConfig
 from made.training.state import Epoch
 from made.training.trainer import Trainer
 
-__all__ = ["train"]
-
 
 def train(
     network: Network,

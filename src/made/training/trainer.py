@@ -36,8 +36,6 @@ from made.training.validation import by_few_masks, validation_nll
 from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
-__all__ = ["Trainer"]
-
 PREPARED = 2**26  # numbers
 TOGETHER = 16  # updates whose questions are drawn at once
 LEAST_SECONDS = 0.5  # between two checkpoints
@@ -50,7 +48,7 @@ class Trainer:
         network: the network, which ends with the weights of its best epoch.
         rows: the training rows; an any-order model also learns from rows with missing values.
         valid: the validation rows; without any, the weights of the last epoch are kept.
-        config: how to train.
+        config: the training configuration.
         state: a state to resume from.
         weights: how often each of the rows counts. Default: once.
         workers: the processes that train together, each with the same arguments. Default: this one alone.
@@ -118,7 +116,7 @@ class Trainer:
         self.start = self._copy() if not self.best else None  # the last finite weights before the first epoch ends
 
     def counted(self) -> Evidence:
-        """The training rows, each as often as it counts."""
+        """The training rows, repeated by their weights."""
         if self.weights is None:
             return self.data
         return self.data[torch.from_numpy(self.weights.order(0, self.config.seed)).to(self.data.values.device)]
@@ -129,12 +127,12 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether training has ended."""
         return self.share >= 1 or self.state.waited >= self.config.patience
 
     @property
     def share(self) -> float:
-        """The share of its updates, or of its time, that a run has behind it."""
+        """The completed share of the updates, or of the time, of the run."""
         updates = self.config.max_epochs * self.updates_per_epoch
         share = self.state.update / updates if updates else 1.0
         history, most = self.state.history, self.config.max_seconds
@@ -219,7 +217,7 @@ class Trainer:
         return self.state.finalists[self.chosen][1] if self.state.finalists else None
 
     def snapshot(self) -> State:
-        """The present state; its tensors are those of the run, not copies."""
+        """The current state; its tensors are not copies."""
         if not all(bool(weight.isfinite().all()) for weight in self.parameters.values()):
             raise self._diverged("a weight")
         tensors = {f"weights.{name}": weight.detach() for name, weight in self.parameters.items()}

@@ -1,4 +1,4 @@
-"""The NLL of validation rows, by which epochs are compared."""
+"""The NLL of validation rows, used for early stopping."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from made.training.config import TrainingConfig
 from made.training.objective import Objective
 from made.training.workers import Workers
 
-__all__ = ["by_few_masks", "validation_nll"]
-
 
 def validation_nll(
     objective: Objective, valid: Evidence | None, masks: int, *, quick: bool = False, workers: Workers
@@ -25,8 +23,8 @@ def validation_nll(
         objective: the objective, with the network and the config.
         valid: the validation rows.
         masks: the number of masks, if they are unlimited.
-        quick: average at most so many masks. With segments, the result is then the mean over orderings, estimated in a
-            pass for each mask.
+        quick: average at most ``masks`` masks. With segments, the result is then the mean over orderings, estimated by
+            one pass for each mask.
         workers: the workers, which all get the same result.
     """
     if valid is None:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from made.errors import DataError
 from made.training.objective import WEIGHTS, random_bits
 
-__all__ = ["RowWeights", "checked_weights"]
-
 MOST_ROWS = 2**31
 
 
@@ -62,7 +60,7 @@ class RowWeights:
 
 
 def checked_weights(weights: Any, rows: int) -> NDArray[np.float64] | None:
-    """The weights of a person's rows, or one weight for all; at least 0, and not all 0."""
+    """The sample weights, or one weight for all rows, validated: non-negative, and not all 0."""
     if weights is None:
         return None
     try:

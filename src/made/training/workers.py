@@ -20,8 +20,6 @@ from torch.distributed import ProcessGroup
 from made.display import shortened
 from made.errors import DataError, QuestionError, WorkerLost
 
-__all__ = ["ALONE", "JoinedWorkers", "Share", "Workers"]
-
 
 class Share(NamedTuple):
     """The rows of a batch that one worker takes.
@@ -43,7 +41,7 @@ class Share(NamedTuple):
         return self.counts and self.rows.stop - self.rows.start == self.of
 
     def part(self, total: Tensor) -> Tensor:
-        """What a sum over these rows contributes to the sum over the batch."""
+        """The contribution of a sum over these rows to the sum over the batch."""
         return total if self.counts else total * 0
 
 
@@ -64,12 +62,12 @@ class Workers:
     agreed_error = False  # whether all workers know of the error that ends them, so that one of them can report it
 
     def share(self, rows: int) -> Share:
-        """The share of this worker in so many rows, by position: differs by at most one row from that of others."""
+        """The share of this worker in ``rows`` rows, by position; shares differ by at most one row."""
         begin, end = (each * rows // self.count for each in (self.rank, self.rank + 1))
         return Share(slice(begin, end), rows) if begin < end else Share(slice(0, min(1, rows)), rows, counts=False)
 
     def places(self, rows: int, size: int) -> Tensor | None:
-        """Where the shares of this worker are in so many rows of batches of a size; ``None`` if it is alone."""
+        """The positions of this worker's shares in ``rows`` rows, cut into batches; ``None`` if it is alone."""
         if self.count == 1:
             return None
         batches = [(begin, self.share(min(size, rows - begin)).rows) for begin in range(0, rows, size)]
@@ -87,10 +85,10 @@ class Workers:
         return self.total(0.0 if self.rank else number)
 
     def copy_first(self, tensor: Tensor) -> None:
-        """Replace a tensor by that of the first worker."""
+        """Replace a tensor by the first worker's."""
 
     def exchange(self, facts: Any) -> list[Any]:
-        """What every worker says, in JSON, by rank."""
+        """The facts of all workers, as JSON, by rank."""
         return [facts]
 
     def file_of_first(self, content: bytes | None) -> bytes:
@@ -99,7 +97,7 @@ class Workers:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Work that all workers do: an error of one of them ends all."""
+        """A context for joint work: an error in one worker is raised in all."""
         own: Exception | None = None
         try:
             yield
@@ -144,11 +142,11 @@ ALONE = Workers()
 class JoinedWorkers(Workers):
     """The processes of a group of ``torch.distributed``.
 
-    Sums are those of its all-reduce, which gives all workers the same bits, and the same ones whenever as many workers
-    add the same numbers.
+    Sums are computed by all-reduce: all workers get the same bits, which are reproducible with the same number of
+    workers.
 
     Arguments:
-        group: the group. Default: that of all processes.
+        group: the group. Default: all processes.
     """
 
     def __init__(self, group: ProcessGroup | None = None) -> None:

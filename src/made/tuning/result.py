@@ -110,7 +110,7 @@ def _toml(value: Any) -> str:
         return "{" + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value).replace("\x7f", "\\u007f")  # otherwise JSON and TOML escape alike
+    return json.dumps(value).replace("\x7f", "\\u007f")  # otherwise JSON and TOML escape in the same way
 
 
 def _plot(tuned: Tuned, stream: BinaryIO) -> None:

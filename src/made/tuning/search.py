@@ -129,7 +129,7 @@ def load(folder: str | os.PathLike[str], storage: str | None = None) -> Tuned | 
 
 
 def _check_folder(folder: Path, place: Place, resume: bool) -> dict[str, Any] | None:
-    """The stored facts of the search that is to be resumed or joined; None for a new one; refuses anything else."""
+    """The stored facts of a search to resume or join; None for a new one; refuses folders with anything else."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file, and is not overwritten.")
     if place.shared and stored_facts(Place.of(folder, None)) is not None:
@@ -201,9 +201,9 @@ def _check_same(before: dict[str, Any], facts: dict[str, Any], place: Place) -> 
 
 
 def _rounds(job: Job, watch: Watch, deadline: float, report: Callable[[Trial], None]) -> None:
-    """Run trials until there are as many as wanted; more than one round only if processes die, or others search, too.
+    """Run trials until the wanted number is reached; further rounds follow only if processes die or others search, too.
 
-    Whoever has nothing left to start waits for the trials of others, and takes over those of dead processes.
+    A process with nothing left to start waits for the others, and takes over the trials of dead ones.
     """
     tries = -1
     while True:

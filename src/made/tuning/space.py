@@ -23,7 +23,7 @@ NUMBERS = ("float", "int", "auto", "auto float", "masks")  # kinds of parameters
 NOT_SEARCHED = {
     "columns": "likelihoods under different kinds of columns cannot be compared; it can be fixed",
     "validation_fraction": "all trials are compared on the same rows; it can be fixed",
-    "random_state": "all trials have the same seed, that of the search",
+    "random_state": "all trials have the seed of the search",
     "device": "it only changes the time; it can be fixed",
     "tensorboard": "it is for one model; refit the best one with it",
     "verbose": "trials do not report while they train",

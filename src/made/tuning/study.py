@@ -4,8 +4,8 @@ FOLDER/study.log has a line of JSON for each event, and several processes may wr
 trial, or several with the same number in their attributes if it was retried; the last one counts. An optuna trial fails
 if its process died. A trial that could not be trained is "pruned", with a reason: the sampler learns from those.
 
-The study of several machines is in a storage that all of them reach. Each process then gives signs of life while it
-trains, and takes over the trials of others that no longer do.
+The study of several machines is in a storage that all of them reach. Each process then sends heartbeats while it
+trains, and takes over the trials of processes whose heartbeats stop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOG = "study.log"
 NAME = "made"  # of the study in the journal, and of its attribute with the stored facts
 NUMBER, DEATHS, BEAT = "number", "deaths", "beat"  # attributes of optuna's trials
 MOST_DEATHS = 2  # of processes that ran the same trial, before it counts as failed
-BEATS, STALE = 10.0, 60.0  # seconds between signs of life, and after which a process without one counts as dead
+BEATS, STALE = 10.0, 60.0  # seconds between heartbeats, and without one until a process counts as dead
 STATES = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
 
 
@@ -74,7 +74,7 @@ class Place:
 
     @property
     def called(self) -> str:
-        """What messages call it: the folder of a search that is not shared."""
+        """Its name in messages: the folder, if the search is not shared."""
         return str(self) if self.shared or self.file is None else str(self.file.parent)
 
     def open(self) -> optuna.storages.BaseStorage:
@@ -141,7 +141,7 @@ def stored_facts(place: Place) -> dict[str, Any] | None:
 class Watch:
     """Finds the trials of dead processes: all that run, unless other machines search, too.
 
-    The clocks of machines may differ: what counts is how long no sign of life was seen here.
+    The clocks of machines may differ, so the time since the last change of a heartbeat is measured here.
     """
 
     def __init__(self, place: Place) -> None:
@@ -261,7 +261,7 @@ def _repair(place: Place) -> None:
     if log is None or place.shared:
         return
     for file in log.parent.glob(f"{LOG}.lock*"):
-        if file.is_file() and file.stat().st_size == 0:  # as the locks of the journal are, whatever their names
+        if file.is_file() and file.stat().st_size == 0:  # as journal locks are, whatever their names
             file.unlink(missing_ok=True)
     if log.exists() and not (text := log.read_bytes()).endswith(b"\n"):
         os.truncate(log, text.rfind(b"\n") + 1)

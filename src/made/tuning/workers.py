@@ -18,7 +18,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-import numpy as np
 import optuna
 import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -28,6 +27,7 @@ from optuna.trial import FrozenTrial, TrialState
 from made.errors import DataError, Diverged, is_out_of_memory
 from made.estimator import MADE
 from made.parameters import PARAMETERS, defaults
+from made.streams import TRIAL, philox
 from made.training.state import Epoch
 from made.tuning.result import Trial
 from made.tuning.space import Space, estimator_values
@@ -50,7 +50,7 @@ NO_PRUNING = {"segments", "validation_masks", "whole_rows"}
 
 @dataclass(frozen=True)
 class Job:
-    """What any process needs to run a trial; ``seed`` is that of the search and of every trial."""
+    """Everything that a process needs to run a trial; search and trials share the ``seed``."""
 
     place: Place
     train: Any
@@ -63,7 +63,7 @@ class Job:
 
 
 def run_serial(job: Job, trials: int, deadline: float, report: Callable[[Trial], None]) -> None:
-    """Run so many trials in this process; none is started after the deadline."""
+    """Run ``trials`` trials in this process; none is started after the deadline."""
     study = _study(job)
     for _ in range(trials):
         if time.monotonic() >= deadline:
@@ -75,7 +75,7 @@ def run_serial(job: Job, trials: int, deadline: float, report: Callable[[Trial],
 
 
 def run_parallel(job: Job, trials: int, deadline: float, report: Callable[[Trial], None]) -> None:
-    """Run so many trials in several processes, each of which requests a number and reports when it is done.
+    """Run ``trials`` trials in several processes; each requests a number and reports when it is done.
 
     The trial of a process that dies is left for :func:`made.tuning.study.recover`.
     """
@@ -194,7 +194,7 @@ def _study(job: Job) -> optuna.Study:
 def _run_trial(job: Job, study: optuna.Study, number: int) -> int | None:
     """Run a waiting retry, or else a new trial; and return its number, or None if another process runs it.
 
-    The number of a new trial is the one that is given; that of optuna, if the search is shared.
+    A new trial gets the given number, or optuna's number if the search is shared.
     """
     try:
         trial = _claimed(job, study, number)
@@ -224,7 +224,7 @@ def _claimed(job: Job, study: optuna.Study, number: int) -> optuna.Trial | None:
 
 @contextmanager
 def _alive(place: Place, trial: optuna.Trial) -> Iterator[None]:
-    """Give signs of life while the trial is trained, if others look for them."""
+    """Send heartbeats while the trial is trained, if the search is shared."""
     if not place.shared:
         yield
         return
@@ -251,7 +251,7 @@ class _Sampler(optuna.samplers.BaseSampler):
 
     Arguments:
         seed: the seed of the search.
-        number: the number of the trial. Default: that of optuna.
+        number: the number of the trial. Default: optuna's number.
         parallel: whether other trials run at the same time.
     """
 
@@ -261,7 +261,7 @@ class _Sampler(optuna.samplers.BaseSampler):
 
     def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
         number = trial.number if self.number is None else self.number
-        word = int(np.random.Philox(key=self.seed, counter=[0, 0, number, 5]).random_raw()) >> 32
+        word = int(philox(self.seed, TRIAL, number).random_raw()) >> 32
         self.own = optuna.samplers.TPESampler(seed=word, multivariate=True, constant_liar=self.parallel)
         self.own.before_trial(study, trial)
 
@@ -279,7 +279,7 @@ class _Sampler(optuna.samplers.BaseSampler):
 
 
 def _train(job: Job, study: optuna.Study, trial: optuna.Trial) -> None:
-    """Train with the parameters of a trial, and tell the outcome."""
+    """Train with the parameters of a trial, and report the outcome to optuna."""
     begin, epochs, reason = time.perf_counter(), 0, None
     state, nll = TrialState.PRUNED, None
 

@@ -1,4 +1,4 @@
-"""What the commands of `made paper` share: their options, the search that they run, and the table that they print."""
+"""Shared by the commands of `made paper`: options, the search, and the printed table."""
 
 from __future__ import annotations
 
