@@ -98,6 +98,18 @@ def test_frequent_values_with_frequent_neighbours_are_not_point_masses() -> None
     assert infer(np.round(random.normal(40, 3, 2000), 1)).column.atoms == ()
 
 
+def test_a_point_may_be_beside_another() -> None:
+    hours = np.random.default_rng(0).integers(20, 60, 4000)
+    hours[:1000], hours[1000:1400] = 40, 38
+    assert infer(hours).column.atoms == (38, 40)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chance_makes_no_point_in_a_small_table(seed) -> None:
+    weights = np.round(np.random.default_rng(seed).normal(4200, 800, 340) / 25) * 25
+    assert infer(weights).column.atoms == ()
+
+
 def test_there_is_no_point_where_hardly_anything_is_beside_it() -> None:
     assert infer([0] * 500 + [1, 2, 3], "numeric").column.atoms == ()
 

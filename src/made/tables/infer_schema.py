@@ -41,9 +41,6 @@ FREQUENT = 5
 ROWS_OF_GRID = 100
 # Quantiles between which numbers are encoded piecewise linearly, and the rows between two of them.
 MOST_PIECES, ROWS_OF_PIECE = 16, 200
-# The least share of rows of a point mass, the number of rows that is enough in a large table, and how many times as
-# many rows it has as its neighbours: among steps, where all values have a probability, and among real numbers.
-OF_STEPS, OF_REALS = (0.005, 50, 3.0), (0.002, 20, 3.0)
 # The probability of all numbers together that training has not seen, beside a list of several, and of two.
 UNSEEN_NUMBER, UNSEEN_FLAG = 1e-6, 1e-9
 KEY = re.compile(
@@ -263,9 +260,9 @@ def _numeric(summary: ColumnSummary, missing: bool, *, plainly: bool, extrapolat
     seen, least, most = summary.seen, summary.numbers.low, summary.numbers.high
     points: tuple[float, ...] = ()
     if not plainly:
-        points = _points(seen, *OF_STEPS)
+        points = _points(seen)
         step = _step(summary, points)
-        points = points if step else _points(seen, *OF_REALS)
+        points = _points(seen, step) if step else points
     rest = seen[~np.isin(seen, points)]
     low = 0.0 if not plainly and not temporal and least >= 0 else -math.inf
     curve = center = 0.0
@@ -313,19 +310,29 @@ def _step(column: ColumnSummary, points: Sequence[float]) -> float:
     return 0.0
 
 
-def _points(seen: Values, least_share: float, enough: int, stands_out: float) -> tuple[float, ...]:
-    """The point masses: values with far more rows than their neighbours."""
+def _points(seen: Values, step: float = 0.0) -> tuple[float, ...]:
+    """The point masses: values with at least twice as many rows as would be there by their neighbours alone, by three
+    standard deviations. Where numbers have a step, the rows of the neighbours are spread over the steps between them.
+    """
     values, counts = np.unique(seen, return_counts=True)
     if len(values) < LEAST_REST:
         return ()
-    # The mean count of the two values before and the two after, as far as they exist.
-    beside = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
-    around = np.convolve(counts, beside, mode="same") / np.convolve(np.ones(len(counts)), beside, mode="same")
-    stand_out = (counts >= max(10, min(least_share * len(seen), enough))) & (counts >= stands_out * around)
+    # Medians of the two values before and the two after, as far as they exist: a neighbour may be a point, too.
+    expected = np.nanmedian(_beside(counts)[[0, 1, 3, 4]], axis=0)
+    if step:
+        apart = np.nanmedian(_beside(np.append(np.diff(values), np.nan))[:4], axis=0)
+        expected *= np.minimum(step / apart, 1)
+    stand_out = counts >= 2 * expected + 3 * np.sqrt(counts)
     found = sorted(np.flatnonzero(stand_out).tolist(), key=lambda place: -counts[place])[:MOST_POINTS]
     if len(values) - len(found) < LEAST_REST:
         return ()
     return tuple(sorted(values[found].tolist()))
+
+
+def _beside(numbers: Values) -> Values:
+    """Each number with the two before and the two after it; NaN beyond the ends. Shape: (5, numbers)."""
+    padded = np.pad(numbers.astype(np.float64), 2, constant_values=np.nan)
+    return np.stack([padded[place : place + len(numbers)] for place in range(5)])
 
 
 def _location_and_scale(values: Values) -> tuple[float, float]:
