@@ -24,6 +24,7 @@ from made.hints import hint
 from made.tables.dates import DAY, Temporal, in_text, objects, seconds_in
 from made.tables.plain import Dtype, Values, as_text, fitting, is_missing, number_in, typed
 from made.tables.storage import ends_of, is_storage
+from made.tables.summary import has_multiples, on_steps
 
 # The Python types of listed values.
 TYPES: dict[str, tuple[type, ...]] = {"text": (str,), "bool": (bool,), "int": (int,)}
@@ -333,11 +334,14 @@ class Field:
         (origin, step), least = self.column.grid, self.column.support[0]
         steps = (values - origin) / step if step else np.zeros(len(values))
         off = np.abs(steps - np.rint(steps)) >= 1e-6 * (1 + np.abs(steps))
+        codes = np.where(off, origin + np.rint(steps) * step, values)
+        if step and has_multiples(origin, step):
+            codes = np.where(np.abs(codes) < 2.0**53 * step, on_steps(codes, step), codes)
         if self.other:
-            return np.where(off, origin + np.rint(steps) * step, values)
+            return codes
         below = values < least
         if not (off | below).any():
-            return values
+            return codes
         row = int(np.flatnonzero(off | below)[0])
         if below[row]:
             why = (

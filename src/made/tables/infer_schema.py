@@ -24,7 +24,7 @@ from made.errors import DataError, ModelError, ParameterError
 from made.hints import hint
 from made.tables.field import OTHER, Field
 from made.tables.plain import Dtype, Values, fitting, is_missing, number_in, plain, typed
-from made.tables.summary import ColumnSummary, multiple
+from made.tables.summary import ColumnSummary, on_steps
 from made.tables.table import TEMPORAL
 
 BUILT_IN = ("auto", "binary", "categorical", "ordinal", "numeric", "real")
@@ -265,7 +265,9 @@ def _numeric(summary: ColumnSummary, missing: bool, *, plainly: bool, extrapolat
     if not plainly:
         points = _points(seen, *OF_STEPS)
         step = _step(summary, points)
-        points = points if step else _points(seen, *OF_REALS)
+        if step:
+            seen, least, most = on_steps(seen, step), _on_grid(least, step), _on_grid(most, step)
+        points = _points(seen, *(OF_STEPS if step else OF_REALS))
     rest = seen[~np.isin(seen, points)]
     low = 0.0 if not plainly and not temporal and least >= 0 else -math.inf
     curve = center = 0.0
@@ -291,7 +293,7 @@ def _knots(rest: Values, column: Numeric) -> tuple[float, ...]:
 
 
 def _on_grid(value: float, step: float) -> float:
-    return float(multiple(np.rint(value / step), step)) if step else value
+    return float(on_steps(np.array(value), step)) if step else value
 
 
 def _step(column: ColumnSummary, points: Sequence[float]) -> float:
