@@ -80,7 +80,8 @@ def infer(
     if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
         return _listed(name, kind if listed else declared, dtype, label, missing, reserved)
     if dtype == "text" and not declared and kind != "categorical" and (dates := column.as_dates()) is not None:
-        column, dtype = dates, dates.dtype
+        field = infer(dates, name, kind, missing, unseen, extrapolate, label=label)
+        return replace(field, written=dates.written)
     if kind == "auto" and not declared:
         (_refuse_names if dtype == "text" else _refuse_keys)(column, name, label)
     distinct = _distinct(column, kind)

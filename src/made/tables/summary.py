@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from made.errors import DataError
 from made.streams import SAMPLE, philox
-from made.tables.dates import STEPS, seconds_in
+from made.tables.dates import STEPS, joint_form, seconds_in
 from made.tables.plain import Dtype, Values, is_missing
 from made.tables.table import TEMPORAL, Table
 
@@ -152,7 +152,7 @@ class TextTally:
         self.most, self.count = most, 0
         self.counted: Counter[str] | None = Counter()
         self.dates: NumberTally | None = NumberTally(True, most)
-        self.days = True
+        self.written: str | None = ""
 
     def add(self, texts: Values) -> int:
         """Count more texts, and return how many are missing."""
@@ -164,11 +164,11 @@ class TextTally:
             self.counted = self.counted if len(self.counted) <= self.most else None
         if self.dates is not None:
             found = seconds_in(counts)
-            if found is None:
+            self.written = None if found is None else joint_form({self.written or "", found.written})
+            if found is None or self.written is None:
                 self.dates = None
             else:
-                self.dates.add(np.repeat(found[0], list(counts.values())))
-                self.days = self.days and found[1] == "date"
+                self.dates.add(np.repeat(found.seconds, list(counts.values())))
         return missing
 
     def repeated(self) -> Values | None:
@@ -190,6 +190,7 @@ class ColumnSummary:
         missing: the number of missing ones.
         declared: see :class:`made.tables.table.Table`.
         tally: of a long table, what is known of all values.
+        written: how times were written as text, as in :data:`made.tables.dates.FORM`.
     """
 
     seen: Values
@@ -198,6 +199,7 @@ class ColumnSummary:
     missing: int = 0
     declared: bool | tuple[Any, ...] = False
     tally: Tally | None = None
+    written: str = ""
 
     @classmethod
     def of(cls, seen: Values, dtype: Dtype) -> ColumnSummary:
@@ -211,10 +213,11 @@ class ColumnSummary:
         found = seconds_in(self.seen.tolist())
         if found is None:
             return None
-        seconds, dtype = found
         if isinstance(self.tally, TextTally):
-            return replace(self, seen=seconds, dtype="date" if self.tally.days else "datetime", tally=self.tally.dates)
-        return replace(self, seen=seconds, dtype=dtype)
+            written = self.tally.written or ""
+            dtype: Dtype = "datetime" if written else "date"
+            return replace(self, seen=found.seconds, dtype=dtype, tally=self.tally.dates, written=written)
+        return replace(self, seen=found.seconds, dtype=found.kind, written=found.written)
 
     @property
     def numbers(self) -> NumberTally:
