@@ -22,7 +22,10 @@ PRICES = np.random.default_rng(0).integers(100, 9_999_999, 60) / 100
         ([f"${price:,.2f}" for price in PRICES], "60 texts that look like numbers, such as .*: convert it"),
         ([f"{price:,.2f}".translate(str.maketrans(",.", " ,")) for price in PRICES], "look like numbers"),
         ([*map(str, PRICES[1:]), "unknown"], "60 texts that look like numbers"),
-        ([f"{1 + row % 12}/{1 + row % 28}/2016 0:00" for row in ROWS], "look like dates.*pandas.to_datetime"),
+        (
+            [f"{1 + row % 12}/{1 + row % 28}/2016 0:00" for row in ROWS],
+            "look like dates.*to the form 2024-03-14",
+        ),
         ([f"{1 + row % 28}-Aug-{row:02}" for row in ROWS], "look like dates, such as '1-Aug-00'"),
         ([f"2024-03-{10 + row % 20}T{row % 24:02}:00+0{1 + row % 2}:00" for row in ROWS], "look like dates"),
         ([f"{row % 24:02}:{row:02}:10" for row in ROWS], "look like times, such as '00:00:10'.*such as hours"),

@@ -197,8 +197,8 @@ def _no_date(label: str, dtype: str) -> DataError:
 
 def _no_value(label: str, dtype: str) -> TypeError:
     return TypeError(
-        f"{label}: argument must be a string or a number, not '{dtype}': convert it to numbers, text or dates, or leave "
-        "it out."
+        f"{label}: argument must be a string or a number, not '{dtype}': convert it to numbers, text or dates, or "
+        "leave it out."
     )
 
 
