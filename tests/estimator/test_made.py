@@ -233,6 +233,15 @@ def test_samples_are_frames_of_the_same_types(framed, which) -> None:
     assert table["rooms"].dtype.is_integer()
 
 
+def test_a_loaded_model_of_a_frame_without_names_draws_frames(tmp_path) -> None:
+    rows = pd.DataFrame({0: np.arange(40) % 2, 1: np.arange(40), 2: ["a", "b"] * 20})
+    model = MADE(hidden_sizes=(4,), max_epochs=1, columns={1: "drop"}, random_state=0).fit(rows)
+    model.save(tmp_path / "model")
+    drawn, again = model.sample(5), MADE.load(tmp_path / "model").sample(5)
+    assert (list(again.columns), again.dtypes.tolist()) == ([0, 2], drawn.dtypes.tolist())
+    assert again.to_numpy().tolist() == drawn.to_numpy().tolist()
+
+
 @pytest.mark.parametrize("which", [1, 2], ids=["fitted", "loaded"])
 def test_answers_for_a_frame_are_frames(framed, which) -> None:
     frame, model = framed[0], framed[which]

@@ -91,6 +91,16 @@ def test_log_p_of_numbers_between_knots_and_on_either_side_of_cuts(tmp_path) -> 
     close(log_prob(fitted, tmp_path / "m.onnx", holes(table)), fitted.score_samples(holes(table)))
 
 
+def test_log_p_of_numbers_that_miss_the_grid_by_rounding(tmp_path) -> None:
+    tenths = np.append(np.random.default_rng(0).integers(0, 90, 400), [16] * 100) / 10
+    fitted = MADE(**FAST).fit(pa.table({"tenths": tenths.astype(np.float32), "large": tenths > 4}))
+    assert fitted.model_.schema.fields[0].column.atoms == (1.6,)
+    rows = pa.table({"tenths": [1.6, float(np.float32(1.6)), 11.6 - 10], "large": [False] * 3})
+    found = log_prob(fitted, tmp_path / "m.onnx", rows)
+    close(found, fitted.score_samples(rows))
+    close(found, np.repeat(found[:1], 3))
+
+
 @pytest.mark.parametrize(
     "options",
     [

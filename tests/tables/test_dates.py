@@ -51,7 +51,7 @@ def test_a_day_comes_back(day) -> None:
     assert seconds[0] % DAY == 0
     assert objects(seconds, "date").tolist() == [day]
     assert in_text(seconds, "date").tolist() == [day.isoformat()]
-    assert seconds_in([day.isoformat()]) == (seconds, "date")
+    assert seconds_in([day.isoformat()])[:2] == (seconds, "date")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,48 @@ def test_text_that_is_not_a_date(text) -> None:
 
 
 def test_times_in_text() -> None:
-    seconds, kind = seconds_in(["1970-01-01", "1970-01-01T00:01", "1970-01-01 00:00:02.5"])
-    assert (seconds.tolist(), kind) == ([0, 60, 2.5], "datetime")
+    seconds, kind, written = seconds_in(["1970-01-01", "1970-01-01T00:01", "1970-01-01 00:00:02.5"])
+    assert (seconds.tolist(), kind, written) == ([0, 60, 2.5], "datetime", "YYYY-MM-DDThh:mm:ss.s")
+
+
+def test_times_in_text_of_one_time_zone_are_counted_in_utc() -> None:
+    assert seconds_in(["1970-01-01T01:00:00+01:00", "1970-01-01T01:00:01+01:00"])[0].tolist() == [0, 1]
+    assert seconds_in(["1970-01-01T01:00:00Z"])[0].tolist() == [3600]
+    assert seconds_in(["2024-03-31T01:00:00+01:00", "2024-04-01T01:00:00+02:00"]) is None
+    assert seconds_in(["2024-03-31T01:00:00Z", "2024-04-01T01:00:00"]) is None
+    assert seconds_in(["2024-03-31T01:00:00+25:00"]) is None
+
+
+FORMS = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M-03:30"]
+
+
+@pytest.mark.parametrize("written", FORMS)
+def test_times_in_text_are_given_back_as_they_were_written(written, tmp_path) -> None:
+    step = 37 if "%S" in written else 60 * 37
+    times = [datetime.datetime(2024, 2, 28, 22) + datetime.timedelta(seconds=step * row) for row in range(60)]
+    rows = pd.DataFrame({"when": [time.strftime(written) for time in times], "late": np.arange(60) > 30})
+    model = MADE(hidden_sizes=(8,), max_epochs=1, random_state=0).fit(rows)
+    field = model.model_.schema.fields[0]
+    assert (field.kind, field.dtype) == ("numeric", "datetime")
+    assert field.decode(model.model_.codes(rows)[:, 0], "text")[0].tolist() == rows["when"].tolist()
+    model.save(tmp_path / "model")
+    for each in (model, MADE.load(tmp_path / "model")):
+        drawn, filled = each.sample(30)["when"], each.impute(rows.assign(when=[*rows["when"][:50], *[None] * 10]))
+        for text in [*drawn, *filled["when"]]:
+            assert datetime.datetime.strptime(text, written).strftime(written) == text
+    middle = rows["when"][30]
+    assert 0.2 < model.probability(f"when >= '{middle}'").probability < 0.8
+    assert model.model_.satisfied(f"when >= '{middle}'", rows).sum() == 30
+
+
+def test_a_large_table_of_times_in_text_has_one_form(monkeypatch) -> None:
+    monkeypatch.setattr("made.tables.summary.LEAST", 64)
+    monkeypatch.setattr("made.tables.summary.NUMBERS", 64)
+    texts = [f"2024-01-{1 + row % 28:02} {row % 24:02}:00Z" for row in range(300)]
+    column = TableSummary.of(Table.of(pd.DataFrame({"when": texts}))).columns[0]
+    assert column.as_dates().written == "YYYY-MM-DD hh:mmZ"
+    mixed = TableSummary.of(Table.of(pd.DataFrame({"when": [*texts, "2024-01-01 00:00"]}))).columns[0]
+    assert mixed.as_dates() is None
 
 
 def test_what_python_has_no_date_for_is_the_nearest() -> None:

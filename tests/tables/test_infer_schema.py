@@ -473,6 +473,32 @@ def test_decimal_grids_are_found(step) -> None:
     assert numeric(infer(values.astype(np.float32))).step == step
 
 
+TENTHS = np.append(np.random.default_rng(0).integers(0, 90, 400), [16] * 100) / 10
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        TENTHS + 10 - 10,
+        [float(f"{each:.15g}") for each in TENTHS.astype(np.float32)],
+    ],
+    ids=["computed", "single precision written with 15 digits"],
+)
+def test_grids_are_found_in_spite_of_rounding(values) -> None:
+    table = Table.of(np.array(values)[:, None])
+    field = Schema.infer(table, unseen="other").fields[0]
+    assert numeric(field).step == 0.1
+    codes = Schema([field], named=False).encode(table)[:, 0]
+    assert (codes == np.round(codes, 1)).all()
+    assert np.abs(codes - values).max() < 1e-6
+    assert field.column.atoms == (1.6,)
+    assert (codes == 1.6).sum() == (TENTHS == 1.6).sum()
+
+
+def test_tiny_numbers_are_not_multiples_of_a_large_step() -> None:
+    assert numeric(infer([1e-9, 3e-9, 1e6])).step == 0
+
+
 def test_numbers_that_are_mostly_whole_are_on_the_finer_grid() -> None:
     random = np.random.default_rng(0)
     values = random.integers(0, 200, 400) + np.where(random.random(400) < 0.1, 0.5, 0.0)

@@ -13,7 +13,7 @@ from made.columns.point_masses import PointMasses
 from made.errors import ModelError
 
 # Keys of a column in config.json that do not belong to its kind.
-FIELD_KEYS = ("name", "kind", "values", "dtype", "missing", "other", "storage")
+FIELD_KEYS = ("name", "kind", "values", "dtype", "missing", "other", "storage", "written")
 # The environment variable that names modules, separated by commas, which register kinds when they are imported.
 PLUGINS = "MADE_PLUGINS"
 # Words that mean something else in ``columns=``.

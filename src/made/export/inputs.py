@@ -26,6 +26,7 @@ from made.export.likelihood import Listed, Rule
 from made.export.numbers import ListedNumbers, Numbers, codes_of
 from made.network.masked import Network
 from made.tables.field import Field
+from made.tables.summary import has_multiples
 
 TEXT = np.dtype(np.str_)
 MISSING, UNSEEN = -2, -1  # codes of text
@@ -185,8 +186,11 @@ def _on_steps(graph: Graph, rule: Rule, field: Field, numbers: Node) -> tuple[No
     if step.any():
         steps = (numbers - origin) / step
         off = (steps - steps.round()).abs() >= steps.abs() * 1e-6 + 1e-6
-        if field.other:
-            numbers = off.where(steps.round() * step + origin, numbers)
+        numbers = off.where(steps.round() * step + origin, numbers) if field.other else numbers
+        exact = np.array([has_multiples(*grid) for grid in grids])
+        whole, parts = np.where(step < 1, 1, step), np.where(step < 1, np.round(1 / step), 1)
+        inside = graph.constant(exact) & ((numbers / step).abs() < 2.0**53)
+        numbers = inside.where((numbers / step).round() * whole / parts, numbers)
     if field.other:
         return numbers, graph.constant(False, FLAG) & off
     least = np.maximum(np.array([low for low, _ in supports]), np.finfo(np.float64).min)

@@ -107,7 +107,15 @@ class RowCodec:
 
     def decode(self, codes: NDArray[np.float64]) -> Any:
         """Codes as a table of the kind that the model was fitted on."""
-        rows, kind = self.schema.decode(codes, self.template), self.config.container
-        if self.template is None and kind in ("pandas", "polars") and find_spec(kind) is not None:
-            return rows.to_pandas() if kind == "pandas" else import_module("polars").from_arrow(rows)
+        schema, kind = self.schema, self.config.container
+        framed = self.template is None and kind in ("pandas", "polars") and find_spec(kind) is not None
+        rows = schema.decode(codes, schema.blank(named=True) if framed else self.template)
+        if framed and kind == "pandas":
+            frame = rows.to_pandas()
+            if not schema.named:  # the names were no text, such as numbers
+                places = range(len(schema.fields) + len(schema.dropped))
+                frame.columns = [place for place in places if place not in schema.dropped.values()]
+            return frame
+        if framed:
+            return import_module("polars").from_arrow(rows)
         return torch.from_numpy(rows) if self.template is None and kind == "torch" else rows

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,18 @@ STEPS = (DAY, 3600.0, 60.0, 1.0)
 EPOCH = datetime.datetime(1970, 1, 1)
 # The first moment of the year 1, and the last of the year 9999 that a float64 tells from the next year.
 LEAST, MOST = -62_135_596_800.0, float(np.nextafter(253_402_300_800.0, 0))
-ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
+ZONE = r"(Z|[+-](?:0\d|1[0-5]):[0-5]\d)?"
+ISO = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d(:\d\d(\.\d{1,6})?)?" + ZONE + ")?", re.ASCII)
+# How times are written as text: the separator, seconds and their fraction, if any, and the time zone.
+FORM = re.compile(r"YYYY-MM-DD([T ])hh:mm(:ss(\.s)?)?" + ZONE, re.ASCII)
+
+
+class Dates(NamedTuple):
+    """Texts as dates: their seconds, whether any has a time of day, and how these are written, as in :data:`FORM`."""
+
+    seconds: NDArray[np.float64]
+    kind: Temporal
+    written: str
 
 
 def in_seconds(values: NDArray[Any], label: str = "the column") -> NDArray[np.float64]:
@@ -93,34 +104,77 @@ def objects(seconds: NDArray[np.float64], kind: Temporal) -> NDArray[Any]:
     return np.asarray(values, dtype=object)
 
 
-def in_text(seconds: NDArray[np.float64], kind: Temporal) -> NDArray[Any]:
-    """Seconds as text in ISO 8601; None for NaN.
+def in_text(seconds: NDArray[np.float64], kind: Temporal, written: str = "") -> NDArray[Any]:
+    """Seconds as text in ISO 8601, ``written`` as in :data:`FORM`; None for NaN.
 
     Example:
         >>> in_text(np.array([0.0, 43_200.0, np.nan]), "datetime")
         array(['1970-01-01T00:00:00', '1970-01-01T12:00:00', None], dtype=object)
+        >>> in_text(np.array([43_200.4]), "datetime", "YYYY-MM-DD hh:mm:ss+02:00")
+        array(['1970-01-01 14:00:00+02:00'], dtype=object)
     """
+    form = FORM.fullmatch(written)
+    options, zone = {}, ""
+    if form is not None and kind == "datetime":
+        separator, of_seconds, fraction, zone = (part or "" for part in form.groups())
+        precision = "auto" if fraction else "seconds" if of_seconds else "minutes"
+        options = {"sep": separator, "timespec": precision}
+        step = {"auto": 1e-6, "seconds": 1.0, "minutes": 60.0}[precision]
+        seconds = np.rint((seconds + _ahead(zone)) / step) * step
     texts = np.empty(len(seconds), dtype=object)
-    texts[:] = [each if each is None else each.isoformat() for each in objects(seconds, kind).tolist()]
+    texts[:] = [each if each is None else each.isoformat(**options) + zone for each in objects(seconds, kind).tolist()]
     return texts
 
 
-def seconds_in(texts: Iterable[str]) -> tuple[NDArray[np.float64], Temporal] | None:
-    """Seconds of dates in ISO 8601, and whether none has a time of day; None if a text is not a date.
+def is_form(written: object) -> bool:
+    """Whether this is a form of :data:`FORM`, or empty, for the default."""
+    return isinstance(written, str) and (not written or FORM.fullmatch(written) is not None)
+
+
+def _ahead(zone: str) -> float:
+    """The seconds by which a time zone such as Z or +02:00 is ahead of UTC."""
+    return 0.0 if zone in ("", "Z") else float(zone[0] + "1") * (int(zone[1:3]) * 3600 + int(zone[4:]) * 60)
+
+
+def joint_form(forms: Collection[str]) -> str | None:
+    """The form in which all times can be written, "" if there are none; None if their time zones differ.
+
+    Example:
+        >>> joint_form(["YYYY-MM-DD hh:mmZ", "", "YYYY-MM-DDThh:mm:ssZ"])
+        'YYYY-MM-DDThh:mm:ssZ'
+        >>> joint_form(["YYYY-MM-DD hh:mm", "YYYY-MM-DD hh:mmZ"])
+    """
+    parts = [found.groups("") for found in map(FORM.fullmatch, forms) if found is not None]
+    if not parts:
+        return ""
+    separators, of_seconds, _, zones = (set(each) for each in zip(*parts, strict=True))
+    return None if len(zones) > 1 else f"YYYY-MM-DD{max(separators)}hh:mm{max(of_seconds)}{zones.pop()}"
+
+
+def seconds_in(texts: Iterable[str]) -> Dates | None:
+    """The dates that texts in ISO 8601 stand for; None if a text is not a date, or if their time zones differ.
 
     Example:
         >>> seconds_in(["1970-01-02", "1970-01-03"])
-        (array([ 86400., 172800.]), 'date')
+        Dates(seconds=array([ 86400., 172800.]), kind='date', written='')
+        >>> seconds_in(["1970-01-02 02:00+02:00"])
+        Dates(seconds=array([86400.]), kind='datetime', written='YYYY-MM-DD hh:mm+02:00')
         >>> seconds_in(["1970-01-02", "last week"])
     """
-    found, days = [], True
+    found, forms = [], set()
     for text in texts:
-        if ISO.fullmatch(text) is None:
+        match = ISO.fullmatch(text)
+        if match is None:
             return None
+        separator, of_seconds, fraction, zone = match.groups("")
         try:
-            since = datetime.datetime.fromisoformat(text) - EPOCH
+            since = datetime.datetime.fromisoformat(text.removesuffix(zone) if zone else text) - EPOCH
         except ValueError:  # such as the thirteenth month
             return None
-        found.append(since.days * DAY + since.seconds + since.microseconds / 1e6)
-        days = days and len(text) == 10
-    return np.array(found, dtype=np.float64), "date" if days else "datetime"
+        found.append(since.days * DAY + since.seconds + since.microseconds / 1e6 - _ahead(zone))
+        if separator:
+            forms.add(f"YYYY-MM-DD{separator}hh:mm{':ss' if of_seconds else ''}{'.s' if fraction else ''}{zone}")
+    written = joint_form(forms)
+    if written is None:
+        return None
+    return Dates(np.array(found, dtype=np.float64), "datetime" if forms else "date", written)

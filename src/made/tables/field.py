@@ -21,9 +21,10 @@ from made.columns.registry import FIELD_KEYS, find_kind
 from made.columns.settings import is_finite
 from made.errors import DataError
 from made.hints import hint
-from made.tables.dates import DAY, Temporal, in_text, objects, seconds_in
+from made.tables.dates import DAY, Temporal, in_text, is_form, objects, seconds_in
 from made.tables.plain import Dtype, Values, as_text, fitting, is_missing, number_in, typed
 from made.tables.storage import ends_of, is_storage
+from made.tables.summary import has_multiples, on_steps
 
 # The Python types of listed values.
 TYPES: dict[str, tuple[type, ...]] = {"text": (str,), "bool": (bool,), "int": (int,)}
@@ -44,6 +45,7 @@ class Field:
         missing: whether missingness is modelled; "missing" then has the code after the last value.
         other: the probability reserved for values that training has not seen; 0: they are refused.
         storage: the exact type of the values, see :mod:`made.tables.storage`. Default: ``dtype``.
+        written: how times that were text are written, as in :data:`made.tables.dates.FORM`.
 
     Example:
         >>> from made import Categorical
@@ -59,6 +61,7 @@ class Field:
     missing: bool = False
     other: float = 0.0
     storage: str | None = None
+    written: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -69,6 +72,7 @@ class Field:
             ("missing", type(self.missing) is bool, "true or false"),
             ("other", is_finite(self.other) and 0 <= self.other < 1, "at least 0 and below 1"),
             ("storage", self.storage is None or is_storage(self.storage), "the name of a type"),
+            ("written", is_form(self.written), "such as YYYY-MM-DD hh:mm:ssZ"),
             ("other", not self.other or OTHER not in self.values, f"0, where one of the values is {OTHER}"),
         ):
             if not sound:
@@ -146,7 +150,7 @@ class Field:
         """The field for config.json: its own keys, and the settings of its kind."""
         content = {"name": self.name, "kind": self.kind, "values": list(self.values), **self.column.to_json()}
         content["dtype"] = self.dtype
-        later = {"missing": self.missing, "other": self.other, "storage": self.storage}
+        later = {"missing": self.missing, "other": self.other, "storage": self.storage, "written": self.written}
         return content | {key: value for key, value in later.items() if value}
 
     @classmethod
@@ -156,7 +160,7 @@ class Field:
             found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
             raise DataError(f"A column should have the keys name, kind, values and dtype, not {found[:200]}.")
         name, kind = content["name"], content["kind"]
-        own = {key: content[key] for key in ("missing", "other", "storage") if key in content}
+        own = {key: content[key] for key in ("missing", "other", "storage", "written") if key in content}
         if not isinstance(kind, str) or not isinstance(content["values"], list):
             raise DataError(f"'kind' of column {name!r} should be text, and 'values' a list.")
         values, missing, other = tuple(content["values"]), own.get("missing", False), own.get("other", 0.0)
@@ -285,7 +289,7 @@ class Field:
         if self.temporal is None:
             return values, fitting(values[~np.isnan(values)], dtype, self.dtype)
         if dtype == "text":
-            return in_text(values, self.temporal), "text"
+            return in_text(values, self.temporal, self.written), "text"
         return values, "datetime" if dtype == "datetime" else self.dtype
 
     def _categories(self, dtype: Dtype) -> tuple[Values, Dtype]:
@@ -333,11 +337,14 @@ class Field:
         (origin, step), least = self.column.grid, self.column.support[0]
         steps = (values - origin) / step if step else np.zeros(len(values))
         off = np.abs(steps - np.rint(steps)) >= 1e-6 * (1 + np.abs(steps))
+        codes = np.where(off, origin + np.rint(steps) * step, values)
+        if step and has_multiples(origin, step):
+            codes = np.where(np.abs(codes) < 2.0**53 * step, on_steps(codes, step), codes)
         if self.other:
-            return np.where(off, origin + np.rint(steps) * step, values)
+            return codes
         below = values < least
         if not (off | below).any():
-            return values
+            return codes
         row = int(np.flatnonzero(off | below)[0])
         if below[row]:
             why = (

@@ -23,9 +23,10 @@ from made.columns.unseen import Unseen
 from made.errors import DataError, ModelError, ParameterError
 from made.hints import hint
 from made.tables.field import OTHER, Field
-from made.tables.plain import Dtype, Values, fitting, is_missing, number_in, plain, typed
-from made.tables.summary import ColumnSummary, multiple
+from made.tables.plain import Dtype, Values, fitting, is_missing, plain, typed
+from made.tables.summary import ColumnSummary, on_steps
 from made.tables.table import TEMPORAL
+from made.tables.text_forms import remedy
 
 BUILT_IN = ("auto", "binary", "categorical", "ordinal", "numeric", "real")
 CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', a list of values, or a made.Column"
@@ -77,7 +78,8 @@ def infer(
     if listed or (isinstance(declared, tuple) and kind in ("auto", "categorical")):
         return _listed(name, kind if listed else declared, dtype, label, missing, reserved)
     if dtype == "text" and not declared and kind != "categorical" and (dates := column.as_dates()) is not None:
-        column, dtype = dates, dates.dtype
+        field = infer(dates, name, kind, missing, unseen, extrapolate, label=label)
+        return replace(field, written=dates.written)
     if kind == "auto" and not declared:
         (_refuse_names if dtype == "text" else _refuse_keys)(column, name, label)
     distinct = _distinct(column, kind)
@@ -166,14 +168,12 @@ def _categorical(
     if reserved and dtype == "text":
         distinct = _frequent(column, distinct)
     if len(distinct) > MOST_CATEGORIES:
-        if dtype != "text":
-            remedy = f"choose 'numeric', {hint(columns={name: 'numeric'})}"
-        elif _all_numbers(distinct):
-            remedy = "it looks like numbers: convert it"
-        else:
-            remedy = f"{hint(unseen='other')} keeps the most frequent ones and makes one of all others"
+        instead = f"choose 'numeric', {hint(columns={name: 'numeric'})}"
+        if dtype == "text":
+            instead = f"{hint(unseen='other')} keeps the most frequent ones and makes one of all others"
+            instead = remedy(distinct.tolist()) or instead
         raise DataError(
-            f"{label} has {len(distinct)} distinct values, more than {MOST_CATEGORIES}; {remedy}, or leave it out, "
+            f"{label} has {len(distinct)} distinct values, more than {MOST_CATEGORIES}; {instead}, or leave it out, "
             f"{hint(columns={name: 'drop'})}."
         )
     return _field_of_list(name, typed(distinct, dtype), dtype, missing, reserved)
@@ -221,19 +221,12 @@ def _kind_of_numbers(distinct: Values, column: ColumnSummary) -> str:
 def _refuse_names(column: ColumnSummary, name: str, label: str) -> None:
     """Refuse text that hardly ever repeats, from which nothing can be learned."""
     seen = column.seen
-    distinct = np.array(list(set(seen.tolist())), dtype=object)
+    distinct = np.array(list(dict.fromkeys(seen.tolist())), dtype=object)
     if len(distinct) <= FEW or len(distinct) <= 0.9 * len(seen):
         return
-    if _all_numbers(distinct):
-        raise DataError(
-            f"{label} has {len(distinct)} texts that look like numbers, such as {seen[0]!r}: convert it, or leave it "
-            f"out, {hint(columns={name: 'drop'})}."
-        )
+    if (convert := remedy(distinct.tolist())) is not None:
+        raise DataError(f"{label} has {convert}, or leave it out, {hint(columns={name: 'drop'})}.")
     raise _identifier(f"{label}: {len(distinct)} texts in {len(seen)} rows are different", name, "categorical")
-
-
-def _all_numbers(texts: Values) -> bool:
-    return all(number_in(text) is not None for text in texts.tolist())
 
 
 def _refuse_keys(column: ColumnSummary, name: str, label: str) -> None:
@@ -262,7 +255,9 @@ def _numeric(summary: ColumnSummary, missing: bool, *, plainly: bool, extrapolat
     if not plainly:
         points = _points(seen)
         step = _step(summary, points)
-        points = _points(seen, step) if step else points
+        if step:
+            seen, least, most = on_steps(seen, step), _on_grid(least, step), _on_grid(most, step)
+            points = _points(seen, step)
     rest = seen[~np.isin(seen, points)]
     low = 0.0 if not plainly and not temporal and least >= 0 else -math.inf
     curve = center = 0.0
@@ -288,7 +283,7 @@ def _knots(rest: Values, column: Numeric) -> tuple[float, ...]:
 
 
 def _on_grid(value: float, step: float) -> float:
-    return float(multiple(np.rint(value / step), step)) if step else value
+    return float(on_steps(np.array(value), step)) if step else value
 
 
 def _step(column: ColumnSummary, points: Sequence[float]) -> float:

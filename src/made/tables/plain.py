@@ -49,7 +49,7 @@ def plain_series(series: nw.Series[Any], label: str) -> tuple[Values, Dtype]:
     if kind.is_temporal():
         raise _no_date(label, str(kind))
     if kind.is_nested():
-        raise TypeError(f"{label}: argument must be a string or a number, not '{kind}'.")
+        raise _no_value(label, str(kind))
     if kind.is_numeric() or kind == nw.Boolean:
         # pyarrow casts no integer that float64 cannot hold exactly; numpy takes no Decimal and no 128-bit integer
         digits = kind.is_integer() and kind not in (nw.Int128, nw.UInt128)
@@ -108,7 +108,7 @@ def plain(values: Values, label: str) -> tuple[Values, Dtype]:
 
 def _plain_objects(values: Values, label: str) -> tuple[Values, Dtype]:
     if values.dtype != object:
-        raise TypeError(f"{label}: argument must be a string or a number, not {values.dtype}.")
+        raise _no_value(label, str(values.dtype))
     types = set(map(type, values.tolist()))
     missing = set(filter(_is_missing_type, types))
     text = {kind for kind in types if issubclass(kind, str)}
@@ -120,7 +120,7 @@ def _plain_objects(values: Values, label: str) -> tuple[Values, Dtype]:
             raise _no_date(label, kind.__name__)
         if issubclass(kind, numbers.Complex):
             raise DataError(f"Complex data not supported: {label} has {kind.__name__} values, give real numbers.")
-        raise TypeError(f"{label}: argument must be a string or a number, not '{kind.__name__}'.")
+        raise _no_value(label, kind.__name__)
     if date:
         return _plain_dates(values, date, label)
     if text:
@@ -191,6 +191,13 @@ def _dtype_of(column: Values, dtype: Dtype) -> Dtype:
 def _no_date(label: str, dtype: str) -> DataError:
     return DataError(
         f"{label} has times of day, or lengths of time ({dtype}): convert it to a number, such as hours, or "
+        "leave it out."
+    )
+
+
+def _no_value(label: str, dtype: str) -> TypeError:
+    return TypeError(
+        f"{label}: argument must be a string or a number, not '{dtype}': convert it to numbers, text or dates, or "
         "leave it out."
     )
 

@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 
 from made.errors import DataError
 from made.streams import SAMPLE, philox
-from made.tables.dates import STEPS, seconds_in
+from made.tables.dates import STEPS, joint_form, seconds_in
 from made.tables.plain import Dtype, Values, is_missing
 from made.tables.table import TEMPORAL, Table
 
 LEAST, MOST, NUMBERS = 2**16, 2**20, 2**24  # rows of a sample, and numbers of a sample of many columns
 MOST_DISTINCT = 2**16  # values of a column of a long table that are counted
+# Numbers that were computed, or written with 15 digits, miss a multiple of their spacing by less than this share.
+ROUNDING = 1e-14
 # Spacings of numbers.
 GRIDS = (100.0, 50.0, 25.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0001)
 
@@ -46,6 +48,21 @@ def most_rows(columns: int) -> int:
 def multiple(count: Any, step: float) -> Any:
     """A multiple of a step; of a decimal fraction, the nearest double."""
     return count * step if step >= 1 else count / round(1 / step)
+
+
+def on_steps(values: Values, step: float) -> Values:
+    """The nearest multiples of a step.
+
+    Example:
+        >>> on_steps(np.array([1.600000023841858, 10.3 - 10]), 0.1)
+        array([1.6, 0.3])
+    """
+    return np.asarray(multiple(np.rint(values / step), step))
+
+
+def has_multiples(origin: float, step: float) -> bool:
+    """Whether :func:`on_steps` gives the points of a grid: its origin is a multiple of the step, 1/n or at least 1."""
+    return (step >= 1 or abs(round(1 / step) * step - 1) < 1e-9) and float(on_steps(np.array(origin), step)) == origin
 
 
 class NumberTally:
@@ -112,14 +129,16 @@ def _are_whole(values: Values) -> bool:
 
 
 def _are_single(values: Values) -> bool:
-    with np.errstate(over="ignore"):
-        return bool((values == values.astype(np.float32)).all())
+    """Whether all are numbers of single precision, up to the rounding of 15 digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((np.abs(values - values.astype(np.float32)) <= ROUNDING * np.abs(values)).all())
 
 
 def _on_grid(values: Values, step: float, single: bool) -> bool:
-    with np.errstate(over="ignore"):
-        nearest = multiple(np.rint(values / step), step)
-        return bool((values == (nearest.astype(np.float32) if single else nearest)).all())
+    with np.errstate(over="ignore", invalid="ignore"):
+        nearest = on_steps(values, step)
+        nearest = nearest.astype(np.float32).astype(np.float64) if single else nearest
+        return bool((np.abs(values - nearest) <= np.minimum(ROUNDING * np.abs(values), 1e-6 * step)).all())
 
 
 class TextTally:
@@ -133,7 +152,7 @@ class TextTally:
         self.most, self.count = most, 0
         self.counted: Counter[str] | None = Counter()
         self.dates: NumberTally | None = NumberTally(True, most)
-        self.days = True
+        self.written: str | None = ""
 
     def add(self, texts: Values) -> int:
         """Count more texts, and return how many are missing."""
@@ -145,11 +164,11 @@ class TextTally:
             self.counted = self.counted if len(self.counted) <= self.most else None
         if self.dates is not None:
             found = seconds_in(counts)
-            if found is None:
+            self.written = None if found is None else joint_form({self.written or "", found.written})
+            if found is None or self.written is None:
                 self.dates = None
             else:
-                self.dates.add(np.repeat(found[0], list(counts.values())))
-                self.days = self.days and found[1] == "date"
+                self.dates.add(np.repeat(found.seconds, list(counts.values())))
         return missing
 
     def repeated(self) -> Values | None:
@@ -171,6 +190,7 @@ class ColumnSummary:
         missing: the number of missing ones.
         declared: see :class:`made.tables.table.Table`.
         tally: of a long table, what is known of all values.
+        written: how times were written as text, as in :data:`made.tables.dates.FORM`.
     """
 
     seen: Values
@@ -179,6 +199,7 @@ class ColumnSummary:
     missing: int = 0
     declared: bool | tuple[Any, ...] = False
     tally: Tally | None = None
+    written: str = ""
 
     @classmethod
     def of(cls, seen: Values, dtype: Dtype) -> ColumnSummary:
@@ -192,10 +213,11 @@ class ColumnSummary:
         found = seconds_in(self.seen.tolist())
         if found is None:
             return None
-        seconds, dtype = found
         if isinstance(self.tally, TextTally):
-            return replace(self, seen=seconds, dtype="date" if self.tally.days else "datetime", tally=self.tally.dates)
-        return replace(self, seen=seconds, dtype=dtype)
+            written = self.tally.written or ""
+            dtype: Dtype = "datetime" if written else "date"
+            return replace(self, seen=found.seconds, dtype=dtype, tally=self.tally.dates, written=written)
+        return replace(self, seen=found.seconds, dtype=found.kind, written=found.written)
 
     @property
     def numbers(self) -> NumberTally:

@@ -123,7 +123,7 @@ class Table:
         dropped = _dropped(labels if all(named) else None, len(labels), without, kept)
         places = [d for d in range(len(labels)) if d not in dropped.values()]
         if dropped:
-            frame = frame.select([labels[d] for d in places])
+            frame = frame[:, places]  # by place: the names may be numbers
         series = list(zip(places, frame.iter_columns(), strict=True))
         pairs = [_plain(each, d) for d, each in series]
         declared = [_declared(each) for _, each in series]
