@@ -64,10 +64,15 @@ def same(weights, folder: Path) -> bool:
     return found.keys() == weights.keys() and all((found[name] == weights[name]).all() for name in weights)
 
 
-def wait_for(path: Path, pattern: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not list(path.glob(pattern)):
-        assert time.monotonic() < deadline, f"{path} has no {pattern}"
+LONG = 600  # seconds: only for what hangs, on however busy a machine
+
+
+def wait_for(home: Path, pattern: str, *processes: subprocess.Popen) -> None:
+    """Wait for a file, as long as the processes that are to write it run."""
+    deadline = time.monotonic() + LONG
+    while not list(home.glob(pattern)):
+        ended = [process.returncode for process in processes if process.poll() is not None]
+        assert not ended and time.monotonic() < deadline, f"no {pattern}: {ended} {(home / 'log').read_text()}"
         time.sleep(0.05)
 
 
@@ -77,11 +82,11 @@ def worker_of(process: int) -> int:
         return min(map(int, file.read().split()))
 
 
-def torchrun(hosts, homes, *words) -> list:
+def torchrun(hosts, homes, *words, restarts: int = 2) -> list[subprocess.Popen]:
     """One worker on each host."""
     started = []
     for number, (host, home) in enumerate(zip((hosts.first, hosts.second), homes, strict=True)):
-        group = ["--nnodes", 2, "--node-rank", number, "--nproc-per-node", 1, "--max-restarts", 2]
+        group = ["--nnodes", 2, "--node-rank", number, "--nproc-per-node", 1, "--max-restarts", restarts]
         group += ["--master-addr", hosts.first.address, "--master-port", 29511]
         command = [sys.executable, "-m", "torch.distributed.run", *group, "-m", "made", "fit", *words]
         started.append(host.start(*command, log=home / "log", folder=home))
@@ -90,12 +95,35 @@ def torchrun(hosts, homes, *words) -> list:
 
 def test_torchrun_on_two_hosts_survives_a_kill_with_the_same_bits(hosts, homes, reference) -> None:
     first, second = torchrun(hosts, homes, "rows.csv", "--out", "model", *FIT)
-    wait_for(homes[0], "model/checkpoint-*")
+    wait_for(homes[0], "model/checkpoint-*", first, second)
     os.kill(worker_of(second.pid), signal.SIGKILL)
-    assert [first.wait(60), second.wait(60)] == [0, 0], (homes[0] / "log").read_text()
+    assert [first.wait(LONG), second.wait(LONG)] == [0, 0], (homes[0] / "log").read_text()
     assert same(reference, homes[0] / "model")
     assert not (homes[1] / "model").exists()
     assert "NLL" in run("evaluate", homes[0] / "model", homes[0] / "rows.csv").stdout
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_host_that_vanishes_is_noticed_and_the_run_is_resumed_with_the_same_bits(hosts, homes, reference, lost):
+    """The worker that is paused sends nothing, which is no reason to give it up; its host answers for it."""
+    both = (hosts.first, hosts.second)
+    processes = torchrun(hosts, homes, "rows.csv", "--out", "model", *FIT, restarts=0)
+    wait_for(homes[0], "model/checkpoint-*", *processes)
+    worker = worker_of(processes[1].pid)
+    os.kill(worker, signal.SIGSTOP)
+    time.sleep(15)
+    assert [process.poll() for process in processes] == [None, None]
+    both[lost].set_link("down")
+    os.kill(worker, signal.SIGCONT)
+    assert 0 not in [process.wait(LONG) for process in processes]
+    both[lost].set_link("up")
+    for here, there in ((0, 1), (1, 0)):  # each of them has lost the other one
+        said = (homes[here] / "log").read_text()
+        assert f"Error: another worker on {both[there].address} has ended or cannot be reached" in said
+        assert "(exitcode: 6)" in said
+    again = torchrun(hosts, homes, "rows.csv", "--out", "model", *FIT, "--resume")
+    assert [process.wait(LONG) for process in again] == [0, 0], (homes[0] / "log").read_text()
+    assert same(reference, homes[0] / "model")
 
 
 @pytest.fixture(scope="module")
