@@ -153,14 +153,23 @@ def ray_address(hosts, own_folder, tmp_path_factory):
         ):
             own += ["--temp-dir", sockets] if host is hosts.first else ["--address", address]
             words = [*(hide if host is hosts.second else []), *start, "--node-ip-address", host.address, *own]
-            host.start(*words, log=home / host.name, folder=home, **TOKEN, RAY_worker_niceness="0")
-            deadline = time.monotonic() + LONG
-            while "block forever" not in (home / host.name).read_text():
-                assert time.monotonic() < deadline, (home / host.name).read_text()
-                time.sleep(0.1)
+            start_ray(host, words, home)
         yield address
         hosts.first.close()
         hosts.second.close()
+
+
+def start_ray(host, words, home: Path) -> None:
+    """Start a node; again if Ray gives up because the machine is busy."""
+    log = home / host.name
+    for _ in range(5):
+        process = host.start(*words, log=log, folder=home, **TOKEN, RAY_worker_niceness="0")
+        while process.poll() is None:
+            if "block forever" in log.read_text():
+                return
+            time.sleep(0.1)
+        host.close()
+    raise AssertionError(log.read_text())
 
 
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef0123456789abcdef"}
