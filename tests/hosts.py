@@ -32,6 +32,10 @@ class Host:
         self.running.append(process)
         return process
 
+    def set_link(self, state: str) -> None:
+        """Cut the network of this host ("down"), or join it again ("up"). No process hears of it."""
+        _ip("-n", self.name, "link", "set", self.interface, state)
+
     def close(self) -> None:
         """End all that was started here, by number: whatever runs in the namespace."""
         found = subprocess.run(["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False)

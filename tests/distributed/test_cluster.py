@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from safetensors.numpy import load_file
 
 from command import run
 from hosts import Hosts
+from made import _version
 from made.distributed.launch import launch
 
 pytestmark = pytest.mark.skipif("MADE_CLUSTER" not in os.environ, reason="make test-cluster runs it")
@@ -64,10 +66,16 @@ def same(weights, folder: Path) -> bool:
     return found.keys() == weights.keys() and all((found[name] == weights[name]).all() for name in weights)
 
 
-def wait_for(path: Path, pattern: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not list(path.glob(pattern)):
-        assert time.monotonic() < deadline, f"{path} has no {pattern}"
+LONG = 600  # seconds: only for what hangs, on however busy a machine
+
+
+def wait_for(home: Path, pattern: str, *processes: subprocess.Popen) -> None:
+    """Wait for a file, as long as the processes that are to write it run."""
+    deadline = time.monotonic() + LONG
+    while not list(home.glob(pattern)):
+        ended = [process.returncode for process in processes if process.poll() is not None]
+        assert ended == [], (home / "log").read_text()
+        assert time.monotonic() < deadline, f"{home} has no {pattern}"
         time.sleep(0.05)
 
 
@@ -77,11 +85,11 @@ def worker_of(process: int) -> int:
         return min(map(int, file.read().split()))
 
 
-def torchrun(hosts, homes, *words) -> list:
+def torchrun(hosts, homes, *words, restarts: int = 2) -> list[subprocess.Popen]:
     """One worker on each host."""
     started = []
     for number, (host, home) in enumerate(zip((hosts.first, hosts.second), homes, strict=True)):
-        group = ["--nnodes", 2, "--node-rank", number, "--nproc-per-node", 1, "--max-restarts", 2]
+        group = ["--nnodes", 2, "--node-rank", number, "--nproc-per-node", 1, "--max-restarts", restarts]
         group += ["--master-addr", hosts.first.address, "--master-port", 29511]
         command = [sys.executable, "-m", "torch.distributed.run", *group, "-m", "made", "fit", *words]
         started.append(host.start(*command, log=home / "log", folder=home))
@@ -90,19 +98,49 @@ def torchrun(hosts, homes, *words) -> list:
 
 def test_torchrun_on_two_hosts_survives_a_kill_with_the_same_bits(hosts, homes, reference) -> None:
     first, second = torchrun(hosts, homes, "rows.csv", "--out", "model", *FIT)
-    wait_for(homes[0], "model/checkpoint-*")
+    wait_for(homes[0], "model/checkpoint-*", first, second)
     os.kill(worker_of(second.pid), signal.SIGKILL)
-    assert [first.wait(60), second.wait(60)] == [0, 0], (homes[0] / "log").read_text()
+    assert [first.wait(LONG), second.wait(LONG)] == [0, 0], (homes[0] / "log").read_text()
     assert same(reference, homes[0] / "model")
     assert not (homes[1] / "model").exists()
     assert "NLL" in run("evaluate", homes[0] / "model", homes[0] / "rows.csv").stdout
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_host_that_vanishes_is_noticed_and_the_run_is_resumed_with_the_same_bits(hosts, homes, reference, lost):
+    """The worker that is paused sends nothing, which is no reason to give it up; its host answers for it."""
+    both = (hosts.first, hosts.second)
+    processes = torchrun(hosts, homes, "rows.csv", "--out", "model", *FIT, restarts=0)
+    wait_for(homes[0], "model/checkpoint-*", *processes)
+    worker = worker_of(processes[1].pid)
+    os.kill(worker, signal.SIGSTOP)
+    time.sleep(15)
+    assert [process.poll() for process in processes] == [None, None]
+    both[lost].set_link("down")
+    os.kill(worker, signal.SIGCONT)
+    assert 0 not in [process.wait(LONG) for process in processes]
+    both[lost].set_link("up")
+    for here, there in ((0, 1), (1, 0)):  # each of them has lost the other one
+        said = (homes[here] / "log").read_text()
+        assert f"Error: another worker on {both[there].address} has ended or cannot be reached" in said
+        assert "(exitcode: 6)" in said
+    again = torchrun(hosts, homes, "rows.csv", "--out", "model", *FIT, "--resume")
+    assert [process.wait(LONG) for process in again] == [0, 0], (homes[0] / "log").read_text()
+    assert same(reference, homes[0] / "model")
+
+
 @pytest.fixture(scope="module")
-def ray_address(hosts, tmp_path_factory):
+def own_folder(tmp_path_factory) -> Path:
+    """A folder that is empty on the second host, whatever the first one writes there."""
+    return tmp_path_factory.mktemp("own")
+
+
+@pytest.fixture(scope="module")
+def ray_address(hosts, own_folder, tmp_path_factory):
     """A Ray cluster of both hosts, with token authentication, and its address."""
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     home = tmp_path_factory.mktemp("ray")
+    hide = ["sh", "-c", f'mount -t tmpfs none {own_folder} && exec "$@"', "sh"]
     start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus", 1]
     start += ["--object-store-memory", 80_000_000, "--disable-usage-stats"]
     address = f"{hosts.first.address}:6379"
@@ -114,15 +152,24 @@ def ray_address(hosts, tmp_path_factory):
             (hosts.second, []),
         ):
             own += ["--temp-dir", sockets] if host is hosts.first else ["--address", address]
-            words = [*start, "--node-ip-address", host.address, *own]
-            host.start(*words, log=home / host.name, folder=home, **TOKEN)
-            deadline = time.monotonic() + 60
-            while "block forever" not in (home / host.name).read_text():
-                assert time.monotonic() < deadline, (home / host.name).read_text()
-                time.sleep(0.1)
+            words = [*(hide if host is hosts.second else []), *start, "--node-ip-address", host.address, *own]
+            start_ray(host, words, home)
         yield address
         hosts.first.close()
         hosts.second.close()
+
+
+def start_ray(host, words, home: Path) -> None:
+    """Start a node; again if Ray gives up because the machine is busy."""
+    log = home / host.name
+    for _ in range(5):
+        process = host.start(*words, log=log, folder=home, **TOKEN, RAY_worker_niceness="0")
+        while process.poll() is None:
+            if "block forever" in log.read_text():
+                return
+            time.sleep(0.1)
+        host.close()
+    raise AssertionError(log.read_text())
 
 
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef0123456789abcdef"}
@@ -137,9 +184,10 @@ def made(hosts, home: Path, *words, **environment: str):
 def test_ray_on_two_hosts_survives_a_kill_with_the_same_bits(hosts, homes, reference, ray_address, refused) -> None:
     options = ("--out", "model", *FIT, "--workers", 2, "--ray", ray_address)
     process = made(hosts, homes[0], "fit", "rows.csv", *options)
-    wait_for(homes[0], "model/checkpoint-*")
+    wait_for(homes[0], "model/checkpoint-*", process)
     os.kill(trainers(hosts.second)[0], signal.SIGKILL)
-    assert process.wait(90) == 0, (homes[0] / "log").read_text()
+    assert process.wait(LONG) == 0, (homes[0] / "log").read_text()
+    assert "Note: a worker of the Ray cluster was lost; training resumes" in (homes[0] / "log").read_text()
     assert same(reference, homes[0] / "model")
 
 
@@ -153,17 +201,15 @@ def trainers(host) -> list[int]:
 
 @pytest.fixture(scope="module")
 def refused(hosts, ray_address, tmp_path_factory):
-    """A process with a wrong token, when it began, and its folder; Ray tries for 20 s, while other tests run."""
+    """A process with a wrong token, and its folder; Ray tries for 20 s, while other tests run."""
     home = make_homes(tmp_path_factory.mktemp("refused"))[0]
-    begin = time.time()
     options = ("--out", "model", "--ray", ray_address)
-    return made(hosts, home, "fit", "rows.csv", *options, RAY_AUTH_TOKEN="f" * 32), begin, home
+    return made(hosts, home, "fit", "rows.csv", *options, RAY_AUTH_TOKEN="f" * 32), home
 
 
 def test_a_wrong_token_is_a_sentence(refused) -> None:
-    process, begin, home = refused
-    assert process.wait(60) == 3
-    assert (home / "log").stat().st_mtime - begin < 30
+    process, home = refused
+    assert process.wait(LONG) == 3
     said = (home / "log").read_text()
     assert said.count("\n") == 1
     assert "RAY_AUTH_TOKEN" in said
@@ -173,6 +219,47 @@ def test_a_wrong_token_is_a_sentence(refused) -> None:
 def test_a_cluster_that_cannot_be_reached_is_a_sentence(hosts, homes) -> None:
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     process = made(hosts, homes[0], "fit", "rows.csv", "--out", "model", "--ray", f"{hosts.second.address}:6399")
-    assert process.wait(30) == 3
+    assert process.wait(LONG) == 3
     assert f"the Ray cluster at {hosts.second.address}:6399 cannot be reached" in (homes[0] / "log").read_text()
     assert not (homes[0] / "model").exists()
+
+
+def test_a_file_that_one_host_lacks_is_named(hosts, homes, own_folder, ray_address) -> None:
+    (own_folder / "rows.csv").write_bytes((homes[0] / "rows.csv").read_bytes())
+    options = ("--out", "model", *FIT, "--workers", 2, "--ray", ray_address)
+    process = made(hosts, homes[0], "fit", own_folder / "rows.csv", *options)
+    assert process.wait(LONG) == 3
+    assert f"'{own_folder / 'rows.csv'}' does not exist" in (homes[0] / "log").read_text()
+    assert not (homes[0] / "model").exists()
+
+
+def test_another_version_of_made_on_the_cluster_is_named(hosts, homes, ray_address) -> None:
+    newer = homes[0] / "newer"
+    shutil.copytree(Path(_version.__file__).parent, newer / "made", ignore=shutil.ignore_patterns("__pycache__"))
+    (newer / "made" / "_version.py").write_text('__version__ = "1.2.3"\n')
+    options = ("--out", "model", *FIT, "--workers", 2, "--ray", ray_address)
+    process = made(hosts, homes[0], "fit", "rows.csv", *options, PYTHONPATH=str(newer))
+    assert process.wait(LONG) == 2
+    said = (homes[0] / "log").read_text()
+    assert f"of the Ray cluster has made {_version.__version__}, not 1.2.3." in said
+    assert said.count("\n") == 1
+    assert not (homes[0] / "model").exists()
+
+
+def test_a_host_that_vanishes_from_ray_ends_the_run_which_is_resumed_elsewhere(
+    hosts, homes, reference, ray_address
+) -> None:
+    """The last test of the cluster, which has lost a host then."""
+    options = ("--out", "model", *FIT, "--workers", 2, "--ray", ray_address)
+    process = made(hosts, homes[0], "fit", "rows.csv", *options)
+    wait_for(homes[0], "model/checkpoint-*", process)
+    os.kill(trainers(hosts.second)[0], signal.SIGSTOP)
+    hosts.second.set_link("down")
+    assert process.wait(LONG) == 6, (homes[0] / "log").read_text()
+    hosts.second.set_link("up")
+    said = (homes[0] / "log").read_text()
+    assert f"the Ray cluster at {ray_address} has lost" in said
+    assert "--resume continues the run" in said
+    command = ["fit", str(homes[0] / "rows.csv"), "--out", str(homes[0] / "model"), *FIT, "--resume", "--quiet"]
+    assert launch(command, 2, homes[0] / "model") == 0
+    assert same(reference, homes[0] / "model")

@@ -101,6 +101,35 @@ def test_an_address_that_cannot_be_reached_is_named(monkeypatch) -> None:
         pass
 
 
+def test_a_worker_that_does_not_start_is_named(monkeypatch) -> None:
+    for name, value in worker_environment(0, 2, free_port()).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(join, "SILENT", 0.1)
+    monkeypatch.setattr(join, "ARRIVING", 0.3)
+    noted: list[str] = []
+    with pytest.raises(WorkerLost, match=r"worker 1 has not started within 0\.3 seconds"), join.joined(noted.append):
+        pass
+    assert noted == ["Note: worker 1 of 0 to 1 has not started yet, and is waited for."]
+
+
+def test_connections_between_workers_notice_a_machine_that_vanishes(forks, tmp_path) -> None:
+    code = """
+import os, socket
+peers = set()
+for number in map(int, os.listdir("/dev/fd")):
+    try:
+        connection = socket.socket(fileno=os.dup(number))
+        connection.getpeername()
+    except OSError:
+        continue
+    if connection.family == socket.AF_INET and connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE):
+        peers.add(number)
+assert len(peers) >= 2, peers  # of the group that connects, and of that which trains
+"""
+    processes = start(forks, tmp_path, code)
+    assert [forks.wait(each) for each in processes] == [0, 0], (tmp_path / "log0").read_text()
+
+
 def test_options_that_contradict_torchrun_are_refused(monkeypatch) -> None:
     for name, value in worker_environment(0, 2, 1).items():
         monkeypatch.setenv(name, value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from forks import Forks
 from made import MADE
 from made.errors import DataError, ParameterError
 from made.io.files import Files
@@ -172,6 +174,41 @@ def test_a_disk_that_fills_while_codes_are_written(
         MADE(**SMALL | {"max_epochs": 3}).fit(files, resume_from=model)
     assert not (model / ".made-codes").exists()
     assert bits(MADE.load(model)) == before
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_what_a_run_leaves_that_is_killed_while_codes_are_written_is_removed(
+    files: Path, table: pa.Table, tmp_path: Path, on_disk: None, forks: Forks, in_memory: bool
+) -> None:
+    whole, model = bits(MADE(**SMALL).fit(files)), tmp_path / "model"
+    killed = f"""
+import os, signal
+from pathlib import Path
+from made import MADE
+from made.model import code_files, fit_data
+fit_data.IN_MEMORY = 0
+add = code_files.FilePair.add
+def kill(self, *rows):
+    add(self, *rows)
+    os.kill(os.getpid(), signal.SIGKILL)
+code_files.FilePair.add = kill
+MADE(**{SMALL!r}).fit({str(files)!r}, resume_from=Path({str(model)!r}))
+"""
+    assert forks.wait(forks.start(killed, stderr=tmp_path / "log")) == -signal.SIGKILL
+    assert (model / ".made-codes" / "train.values").exists()
+    (model / ".made-codes" / "letter.txt").write_text("dear")
+    again = MADE(**SMALL).fit(table if in_memory else files, resume_from=model)
+    assert bits(again) == whole
+    assert [file.name for file in (model / ".made-codes").iterdir()] == ["letter.txt"]
+
+
+def test_foreign_files_with_the_names_of_codes_are_not_overwritten(files: Path, tmp_path: Path, on_disk: None) -> None:
+    codes = tmp_path / "model" / ".made-codes"
+    codes.mkdir(parents=True)
+    (codes / "train.values").write_text("dear")
+    with pytest.raises(FileExistsError, match=r"train\.values was not written by made, and is not overwritten"):
+        MADE(**SMALL).fit(files, resume_from=tmp_path / "model")
+    assert {file.name: file.read_text() for file in codes.iterdir()} == {"train.values": "dear"}
 
 
 def test_a_foreign_folder_is_not_written_to(files: Path, tmp_path: Path, on_disk: None) -> None:

@@ -12,7 +12,7 @@ import typer
 from made.cli import process, signals
 from made.cli.errors import usage
 from made.cli.printing import mode, note, print_error
-from made.distributed.environment import check_options, is_launched, is_worker, rank, restarts
+from made.distributed.environment import check_options, is_first_here, is_launched, is_worker, rank, restarts
 from made.errors import Diverged, Interrupted, WorkerLost
 
 if TYPE_CHECKING:
@@ -78,20 +78,24 @@ def joined_workers(out: Path) -> Iterator[tuple[Workers, Path]]:
         return
     with process.quick_imports():
         from made.distributed.join import folder_of_first, joined
-    with joined() as workers:
-        if workers.rank:
-            mode.json, mode.quiet = False, True
-        try:
-            with folder_of_first(workers, out) as folder:
-                yield workers, folder
-        except Interrupted as stopped:
-            if workers.rank == 0:
-                raise
-            signals.stopped_elsewhere()
-            raise typer.Exit(128 + stopped.signal) from None
-        except WorkerLost:
-            mode.silent = workers.rank > 0 or is_launched()  # where it was started, a note says so
+    agreed = True  # while they join
+    try:
+        with joined(note) as workers:
+            if workers.rank:
+                mode.json, mode.quiet = False, True
+            try:
+                with folder_of_first(workers, out) as folder:
+                    yield workers, folder
+            finally:
+                agreed = workers.agreed_error
+    except Interrupted as stopped:
+        if rank() == 0:
             raise
-        except Exception as error:
-            mode.silent = workers.rank > 0 and (workers.agreed_error or isinstance(error, Diverged))
-            raise
+        signals.stopped_elsewhere()
+        raise typer.Exit(128 + stopped.signal) from None
+    except WorkerLost:
+        mode.silent = is_launched() or not is_first_here()  # where they were launched, a note says so
+        raise
+    except Exception as error:
+        mode.silent = rank() > 0 and (agreed or isinstance(error, Diverged))
+        raise

@@ -8,12 +8,13 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from made.errors import ClusterError
 
-__all__ = ["connected"]
+__all__ = ["connected", "unreachable"]
 
 REACHING = 5.0  # seconds
 
@@ -58,6 +59,23 @@ def connected(address: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def unreachable(ray: Any) -> dict[str, float]:
+    """The addresses of machines that do not answer, though Ray takes them for alive, and their processors."""
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    with ThreadPoolExecutor(max(1, len(nodes))) as pool:
+        answers = list(pool.map(lambda node: _answers(node["NodeManagerAddress"], node["NodeManagerPort"]), nodes))
+    gone = [node for node, answer in zip(nodes, answers, strict=True) if not answer]
+    return {node["NodeManagerAddress"]: node["Resources"].get("CPU", 0) for node in gone}
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), REACHING).close()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 from made.errors import QuestionError
 from made.hints import argument
 
-__all__ = ["LAUNCHED", "check_options", "is_launched", "is_worker", "rank", "restarts"]
+__all__ = ["LAUNCHED", "check_options", "is_first_here", "is_launched", "is_worker", "rank", "restarts"]
 
 LAUNCHED = "made"  # the run id of workers that were started by :mod:`made.distributed.launch`, and end with it
 
@@ -25,6 +25,11 @@ def is_launched() -> bool:
 def rank() -> int:
     """The number of this worker; 0 for a process that is none."""
     return int(os.environ["RANK"]) if is_worker() else 0
+
+
+def is_first_here() -> bool:
+    """Whether this worker is the first one on its machine: another machine may be gone, or its output far away."""
+    return rank() == 0 or os.environ.get("LOCAL_RANK") == "0"
 
 
 def restarts() -> int:

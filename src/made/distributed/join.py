@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined
 
 from made._version import __version__
 from made.distributed.environment import is_launched, is_worker, restarts
+from made.distributed.keepalive import kept_alive
 from made.errors import WorkerLost
 from made.model.folder import Folder, is_begun
 from made.model.manifest import MANIFEST
@@ -23,13 +25,19 @@ from made.training.workers import ALONE, JoinedWorkers, Workers
 __all__ = ["folder_of_first", "joined"]
 
 JOINING = timedelta(seconds=25)  # for reaching the first worker
+ARRIVING = 300.0  # seconds for the others to start, which takes long if they read the libraries over a network
+SILENT = 20.0  # seconds of them without a note
+PERIOD = 0.05  # seconds between looks at who has arrived
 CONNECTING = timedelta(seconds=10)  # for reaching all others, when each of them is there
-WAITING = timedelta(minutes=30)  # for the slowest worker, which may be reading a large file
+WAITING = timedelta(days=1)  # for the slowest worker, which may be reading a large file; one that is lost is noticed
 
 
 @contextmanager
-def joined() -> Iterator[Workers]:
+def joined(note: Callable[[str], None] = lambda text: None) -> Iterator[Workers]:
     """The workers that train together with this process; this one alone if nobody started more.
+
+    Arguments:
+        note: called with a sentence if workers are waited for.
 
     Example:
         >>> with joined() as workers:
@@ -41,7 +49,7 @@ def joined() -> Iterator[Workers]:
     if not is_worker() or os.environ["WORLD_SIZE"] == "1":
         yield ALONE
         return
-    workers = _join()
+    workers = _join(note)
     try:
         workers.check_same({"version of made": __version__})
         yield workers
@@ -52,23 +60,36 @@ def joined() -> Iterator[Workers]:
         distributed.destroy_process_group()  # the others learn at once that this one has ended
 
 
-def _join() -> JoinedWorkers:
+def _join(note: Callable[[str], None]) -> JoinedWorkers:
     host, port, rank = (os.environ[name] for name in ("MASTER_ADDR", "MASTER_PORT", "RANK"))
     count, agent = int(os.environ["WORLD_SIZE"]), os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     try:
         shared = TCPStore(host, int(port), is_master=rank == "0" and not agent, timeout=JOINING, wait_for_workers=False)
         store = PrefixStore(f"made/{restarts()}", shared)
-        if store.add("arrived", 1) == count:
-            store.set("complete", "")
-        store.wait(["complete"], WAITING)
-        distributed.init_process_group("gloo", store=store, rank=int(rank), world_size=count, timeout=CONNECTING)
-        return JoinedWorkers(distributed.new_group(timeout=WAITING))
+        store.set(f"arrived/{rank}", "")
+        _wait_for_all(store, count, note)
+        with kept_alive():
+            distributed.init_process_group("gloo", store=store, rank=int(rank), world_size=count, timeout=CONNECTING)
+            return JoinedWorkers(distributed.new_group(timeout=WAITING))
     except RuntimeError as error:
         raise WorkerLost(
             f"worker {rank} cannot reach the others by {host}, port {port}: check that address, the network between "
             "the machines, and on each of them GLOO_SOCKET_IFNAME, the name of its network interface.",
             reason=str(error),
         ) from None
+
+
+def _wait_for_all(store: PrefixStore, count: int, note: Callable[[str], None]) -> None:
+    begin, noted = time.monotonic(), False
+    for rank in range(count):
+        while not store.check([f"arrived/{rank}"]):
+            time.sleep(PERIOD)
+            waited = time.monotonic() - begin
+            if waited > ARRIVING:
+                raise WorkerLost(f"worker {rank} has not started within {ARRIVING:g} seconds: is its machine running?")
+            if waited > SILENT and not noted:
+                note(f"Note: worker {rank} of 0 to {count - 1} has not started yet, and is waited for.")
+                noted = True
 
 
 @contextmanager

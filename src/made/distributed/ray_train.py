@@ -12,16 +12,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
 from made._version import __version__
-from made.distributed.cluster import connected
+from made.distributed.cluster import connected, unreachable
 from made.distributed.environment import LAUNCHED
 from made.distributed.launch import LOST
-from made.errors import ClusterError
+from made.errors import ClusterError, WorkerLost
 from made.io.lock import hold
 from made.model.folder import Folder, check_replaceable, commit, is_begun, manifest_text, real_path
 from made.model.manifest import MANIFEST
@@ -29,7 +31,9 @@ from made.model.manifest import MANIFEST
 __all__ = ["Outcome", "train_on_ray"]
 
 PERIOD = 0.2  # seconds between looks at a worker
+LOOK = 1.0  # seconds between looks at the cluster
 SETTLING = 3.0  # seconds in which a failed worker may tell why, before the others take it for lost
+CANNOT_WRITE = 3  # the exit code of the command line for files
 MOST_FAILURES = 100
 MOST_VAIN = 2  # of them, in a row, without a new checkpoint
 WAIT = 1.0  # seconds for another process that writes to the same folder
@@ -43,7 +47,7 @@ class Keeper:
     def __init__(self, folder: str) -> None:
         self.folder, self.attempts = Path(folder), 0
         self.begun = self.before = manifest_text(self.folder)
-        self.vain = 0
+        self.vain = self.failed = 0
         self.outcome: Outcome | None = None
 
     def begin(self) -> tuple[int, dict[str, bytes]]:
@@ -57,19 +61,30 @@ class Keeper:
         return restarts, {name: path.read_bytes() for name, path in files.items()}
 
     def keep(self, files: dict[str, bytes], finished: bool, unchanged: list[str]) -> None:
-        """Replace the files of the folder."""
-        commit(self.folder, files, finished=finished, keep=unchanged)
+        """Replace the files of the folder; if it cannot be written to, the run ends: it would fail again and again."""
+        try:
+            commit(self.folder, files, finished=finished, keep=unchanged)
+        except OSError as error:
+            why = f"{error.filename}: {error.strerror}" if error.filename else str(error).rstrip(".")
+            self.end(CANNOT_WRITE, "", f"Error: {why}.\n")
 
     def end(self, code: int, output: str, errors: str) -> None:
         """Record the outcome of the run; the first record wins."""
         self.outcome = self.outcome or (code, output, errors)
 
     def lost(self, errors: str) -> None:
-        """Note that the first worker has lost another one, or was lost; too often without a checkpoint ends the run."""
+        """Note that a worker has lost another one, or was lost; too often without a checkpoint ends the run."""
+        if self.failed == self.attempts:  # another worker has said so
+            return
+        self.failed = self.attempts
         self.vain = self.vain + 1 if manifest_text(self.folder) == self.before else 0
         if self.vain > MOST_VAIN:
             text = "Error: workers were lost again and again before a checkpoint was written.\n"
             self.end(LOST, "", errors or text)
+
+    def losses(self) -> int:
+        """The last attempt in which a worker was lost, counted from 1."""
+        return self.failed
 
     def ended(self) -> Outcome | None:
         """What became of the run; ``None`` before its end."""
@@ -128,15 +143,46 @@ def train_on_ray(
             scaling_config=ScalingConfig(num_workers=workers, placement_strategy="SPREAD"),
             run_config=RunConfig(storage_path=storage, failure_config=FailureConfig(max_failures=MOST_FAILURES)),
         )
+        remedy = f"{folder} has the last checkpoint, if there was one, and --resume continues the run."
         try:
-            trainer.fit()
+            _follow(ray, trainer.fit, keeper, workers, note)
+        except WorkerLost as error:
+            raise WorkerLost(f"the Ray cluster at {address} {error}. {remedy}") from None
         except Exception as error:
             raise ClusterError(
-                f"the run on the Ray cluster at {address} was given up ({type(error).__name__}); {folder} has its last "
-                "checkpoint, and --resume continues it."
+                f"the run on the Ray cluster at {address} was given up ({type(error).__name__}). {remedy}"
             ) from error
         outcome: Outcome | None = ray.get(keeper.ended.remote())
     return outcome or (LOST, "", "")
+
+
+def _follow(ray: Any, fit: Callable[[], Any], keeper: Any, workers: int, note: Callable[[str], None]) -> None:
+    """Wait for the end of a run, unless machines are lost, and too few are left: Ray would wait for others."""
+    ended, lost = _in_thread(fit), 0
+    while not wait([ended], LOOK).done:
+        left, gone = ray.cluster_resources().get("CPU", 0), "a machine"
+        before, lost = lost, ray.get(keeper.losses.remote())
+        if lost > before:
+            note("Note: a worker of the Ray cluster was lost; training resumes from the last checkpoint.")
+            if silent := unreachable(ray):  # Ray notices later
+                left, gone = left - sum(silent.values()), ", ".join(silent)
+        if left < workers:
+            raise WorkerLost(f"has lost {gone}, and has {left:g} processors for {workers} workers now")
+    ended.result()
+
+
+def _in_thread(function: Callable[[], Any]) -> Future[Any]:
+    """Call a function in a thread, which does not keep the process from ending."""
+    ended: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(function())
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return ended
 
 
 def work(config: dict[str, Any]) -> None:
@@ -170,8 +216,7 @@ def work(config: dict[str, Any]) -> None:
             (folder / name).write_bytes(content)
         code, *texts = _run(config, group, folder)
     if code < 0 or code == LOST:
-        if rank == 0:
-            ray.get(keeper.lost.remote(texts[1]))
+        ray.get(keeper.lost.remote(texts[1]))
         time.sleep(SETTLING)
         if ray.get(keeper.ended.remote()) is None:
             raise RuntimeError(f"worker {rank} was lost")

@@ -35,12 +35,24 @@ def atomic(path: str | Path) -> Iterator[BinaryIO]:
     path = Path(os.path.realpath(path))  # a symbolic link stays, its target is replaced
     if path.exists() and not path.is_file():
         raise OSError(f"{str(path)!r} exists and is not a file")
-    with staged(path.parent) as content:
-        with content.open("xb") as handle:
-            yield handle
-        sync(content)
-        content.replace(path)
-    sync(path.parent)
+    with naming(path):
+        with staged(path.parent) as content:
+            with content.open("xb") as handle:
+                yield handle
+            sync(content)
+            content.replace(path)
+        sync(path.parent)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Add a path to errors of the system that have none, such as that of a disk that is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def sync(path: Path) -> None:

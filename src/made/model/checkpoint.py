@@ -177,7 +177,7 @@ def tensors_file(tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None 
                 {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path, metadata
             )
         except safetensors.SafetensorError as error:
-            raise OSError(f"{path.parent} cannot be written to: {error}.") from None
+            raise OSError(f"{path.parents[1]} cannot be written to: {error}.") from None  # a staged file
         path.chmod(mode)  # as other new files have it; safetensors restricts its own
 
     return write

@@ -2,7 +2,8 @@
 
 The files are in the hidden folder ``.made-codes`` of the model folder, or in a temporary one, and are removed when
 training ends. A run that is interrupted or killed leaves them: if it is resumed with the same files and parameters, the
-table is not read again. ``about.json``, which is written last, describes their origin.
+table is not read again; any other fit in that folder removes them. ``about.json``, which is written last, describes
+their origin, and ``ours``, which is written first and removed last, marks them as files of `made`.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ import torch
 from torch import Tensor
 
 from made.errors import DataError
-from made.io.atomic import atomic
+from made.io.atomic import atomic, sync
 from made.io.lock import hold
 from made.queries.evidence import Evidence
 
-FOLDER, ABOUT = ".made-codes", "about.json"
+FOLDER, OURS, ABOUT = ".made-codes", "ours", "about.json"
 NAMES = ("train.values", "train.observed", "valid.values", "valid.observed")
 WAIT = 1.0  # seconds to wait for another process that writes to the same folder
 LARGEST = 2**26  # bytes of about.json
@@ -60,7 +61,7 @@ class CodeFiles:
         """The content of about.json; None if the files are incomplete."""
         file = self.path / ABOUT
         try:
-            return json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else None
+            return json.loads(file.read_bytes()) if self._ours and file.stat().st_size <= LARGEST else None
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -72,9 +73,17 @@ class CodeFiles:
     def start(self, size: int) -> None:
         """Remove leftover files, and check that ``size`` bytes are free."""
         self._remove()
+        if foreign := [name for name in (OURS, ABOUT, *NAMES) if os.path.lexists(self.path / name)]:
+            raise FileExistsError(
+                f"{self.path / foreign[0]} was not written by made, and is not overwritten: move it elsewhere, or "
+                "choose another folder for the model."
+            )
         free = shutil.disk_usage(self.path).free
         if size > free:
             raise self._full(f"{size:,} bytes are needed, and {free:,} are free")
+        with self.writing():
+            (self.path / OURS).touch()
+            sync(self.path)
 
     def part(self, name: str, rows: int, width: int, dtype: torch.dtype) -> Part:
         """New rows, which are written to files."""
@@ -111,8 +120,15 @@ class CodeFiles:
             self._remove()
         self._stack.close()
 
+    @property
+    def _ours(self) -> bool:
+        mark = self.path / OURS
+        return mark.is_file() and not mark.is_symlink() and not mark.stat().st_size
+
     def _remove(self, *names: str) -> None:
-        for name in names or (ABOUT, *NAMES):
+        if not self._ours:
+            return
+        for name in names or (ABOUT, *NAMES, OURS):
             with suppress(OSError):  # such as on Windows, as long as they are mapped
                 (self.path / name).unlink(missing_ok=True)
 

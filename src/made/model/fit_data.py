@@ -179,13 +179,13 @@ class FitData:
         return files.part("train", rows, width, self.dtype), files.part("valid", valid_rows, width, self.dtype)
 
     def _resume(self) -> bool:
-        """Take the codes that an earlier run on the same files has left; False if there are none."""
-        if not isinstance(self.table, TableStream) or self.folder is None:
+        """Take the codes that an earlier run on the same files has left, and remove others; False if there are none."""
+        if self.folder is None:
             return False
         self.files = CodeFiles.left(self.folder)
         about: Any = None if self.files is None else self.files.about()
         try:
-            if self.files is not None and about["asked"] == self._asked():
+            if isinstance(self.table, TableStream) and self.files is not None and about["asked"] == self._asked():
                 self.schema = Schema(map(Field.from_json, about["columns"]), about["named"], about["dropped"])
                 width, (rows, valid_rows) = len(self.schema.fields), about["rows"]
                 train = self.files.read("train", rows, width, self.dtype)

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, TypeVar
 
 from made.errors import ModelError
-from made.io.atomic import PART, atomic, staged, sync
+from made.io.atomic import PART, atomic, naming, staged, sync
 from made.io.lock import hold
 from made.model.manifest import LARGEST_JSON, MANIFEST, NAMES, Manifest, Written, parse_object
 
@@ -237,7 +237,7 @@ def commit(path: Path, files: Mapping[str, Content], *, finished: bool, keep: It
         new = {name: old[name] for name in keep}
         leaving = old.keys() - new.keys()
         for name, content in files.items():
-            with staged(path) as part:
+            with naming(path / name), staged(path) as part:
                 part.write_bytes(content) if isinstance(content, bytes) else content(part)
                 sync(part)
                 new[name] = Written.of(part)

@@ -8,6 +8,7 @@ should do, such as writing a checkpoint, the first one does.
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -189,7 +190,10 @@ class JoinedWorkers(Workers):
         try:
             getattr(distributed, operation)(*args, **options, group=self.group)
         except RuntimeError as error:  # the only class that gloo's errors have
+            address = re.search(r"\[([0-9a-fA-F.:]+)\]:\d+", str(error))
+            where = "" if address is None else f" on {address[1]}"
             raise WorkerLost(
-                "another worker has ended or cannot be reached: the run can be resumed from its last checkpoint.",
+                f"another worker{where} has ended or cannot be reached: the run can be resumed from its last "
+                "checkpoint.",
                 reason=str(error),
             ) from None
