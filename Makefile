@@ -5,7 +5,7 @@ BIN := .venv/bin
 FIRST := $(foreach layer,ask baselines cli compare io pages paper report serve training,tests/$(layer)/)
 REST := $(filter-out $(FIRST),$(wildcard tests/*/) $(wildcard tests/test_*.py)) src
 
-.PHONY: demo test test-cluster test-mlflow first rest lint coverage fuzz bench docs dist-check clean
+.PHONY: demo test test-cluster test-mlflow test-oldest first rest lint coverage fuzz bench docs dist-check clean
 
 demo: .venv/installed
 	$(BIN)/made demo
@@ -35,6 +35,14 @@ test-mlflow:
 	grep '^torch==' constraints.txt > .mlflow/constraints.txt
 	.mlflow/bin/python -m pip install --quiet --disable-pip-version-check --constraint .mlflow/constraints.txt . mlflow==3.17.2 hypothesis pandas pytest
 	.mlflow/bin/python -m pytest tests/export/test_mlflow.py
+
+# All tests with the oldest versions that pyproject.toml allows. No part of CI. Tests that need a browser, schemathesis or Ray are
+# skipped. What is ignored are warnings about numpy's own file handle, and of pandas 2.2 where a test compares None with NaN.
+test-oldest:
+	$(PYTHON) -m venv .oldest
+	.oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+		--editable '.[mcp,onnx,plot,pandas,serve,sql,tensorboard,tune]' httpx hypothesis onnxruntime polars pytest
+	.oldest/bin/python -m pytest -W 'ignore::pytest.PytestUnraisableExceptionWarning' -W 'ignore:Mismatched null-like:FutureWarning'
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -88,4 +96,4 @@ dist-check: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .dist .mlflow .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .dist .mlflow .oldest .mypy_cache .pytest_cache .ruff_cache .hypothesis

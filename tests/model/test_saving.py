@@ -202,9 +202,9 @@ def test_one_process_at_a_time_writes_to_a_folder(model, tmp_path, monkeypatch) 
     assert not (path / LOCK).exists()
 
 
-def test_a_lock_file_that_is_not_ours_is_not_removed(tmp_path) -> None:
+def test_a_lock_file_that_is_not_ours_is_refused(tmp_path) -> None:
     (tmp_path / LOCK).write_text("mine")
-    with hold(tmp_path, wait=0):
+    with pytest.raises(QuestionError, match=r"\.made\.lock is not a lock"), hold(tmp_path, wait=0):
         pass
     assert (tmp_path / LOCK).read_text() == "mine"
 

@@ -12,9 +12,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import ClassifierTags, Tags, check_random_state
-from sklearn.utils.validation import _check_feature_names
 
 from made.errors import ModelError, ParameterError
+from made.estimator.names import check_names
 from made.estimator.queries import Queries
 from made.io.files import Files, are_paths
 from made.model.encode import AnyTable
@@ -213,7 +213,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         head = table.head
         left_out: list[str | int] = [*head.dropped, *head.dropped.values()]
         valid_table = None if X_valid is None else _table(X_valid, left_out, len(head.columns))
-        _check_feature_names(self, head.native(X if isinstance(table, Table) else None) if y is None else X, reset=True)
+        check_names(self, head.native(X if isinstance(table, Table) else None) if y is None else X, reset=True)
         self.n_features_in_ = len(head.columns) - (y is not None)
         seed = self.random_state
         if not (seed is None or isinstance(seed, numbers.Integral)):

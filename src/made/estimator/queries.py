@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from made.ask.exact import SAMPLES, Probability
 from made.errors import DataError
+from made.estimator.names import check_names
 from made.model.conditionals import Conditionals
 from made.model.config import number_of_masks, number_of_segments
 from made.model.dependence import SAMPLES as PAIR_SAMPLES
@@ -238,7 +239,7 @@ class Queries:
         asked = d is not None and names is not None and model.schema.names[d] not in names
         if not asked and (self.target_ is None or names is None or self.target_ not in names):
             try:
-                _check_feature_names(self, table.native(X), reset=False)
+                check_names(self, table.native(X), reset=False)
             except ValueError as error:
                 raise DataError(str(error)) from None
         return table

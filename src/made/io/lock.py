@@ -17,7 +17,8 @@ def hold(folder: Path, *, wait: float, name: str = LOCK) -> Iterator[None]:
     """Lock a folder against other processes; it is created if it does not exist.
 
     The lock is a hidden, empty file in the folder, which is removed at the end. One that a killed process left does no
-    harm: the system has released it. A folder that was created here and is still empty at the end is removed. Another
+    harm: the system has released it. A file of that name with content is not ours, and is refused: some versions of
+    filelock would empty or remove it. A folder that was created here and is still empty at the end is removed. Another
     process is waited for, up to ``wait`` seconds.
     """
     from filelock import FileLock, Timeout
@@ -26,6 +27,8 @@ def hold(folder: Path, *, wait: float, name: str = LOCK) -> Iterator[None]:
     for tries in range(TRIES):
         made = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
+        if _has_content(folder / name):
+            raise QuestionError(f"{folder / name} is not a lock, because it has content: move it elsewhere.")
         try:
             lock.acquire()
             break
@@ -47,3 +50,10 @@ def hold(folder: Path, *, wait: float, name: str = LOCK) -> Iterator[None]:
         if made:
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _has_content(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
