@@ -262,7 +262,7 @@ def defaults() -> dict[str, Any]:
 
     Example:
         >>> defaults()["patience"]
-        30
+        60
     """
     tree = ast.parse((Path(__file__).parent / "estimator" / "made.py").read_text())
     classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "MADE")
@@ -284,6 +284,7 @@ PLAIN: dict[str, Any] = {
     "clip": 1.0,
     "average": 0.99,
     "max_epochs": 500,
+    "patience": 30,
     "segments": 1,
     "whole_rows": 0.0,
     "incomplete_rows": 0.0,

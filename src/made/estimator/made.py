@@ -137,7 +137,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         batch_size: int | Literal["auto"] = "auto",
         max_epochs: int | Literal["auto"] = "auto",
         max_seconds: float | None = None,
-        patience: int = 30,
+        patience: int = 60,
         validation_fraction: float = 0.1,
         mask_for: str = "update",
         questions: float = 0.5,
