@@ -86,11 +86,11 @@ def test_before_a_measurement_all_weights_decay_as_by_adamw() -> None:
 
 def test_weights_of_a_column_shrink_by_its_factor() -> None:
     run = trainer()
-    run.decay.factors = torch.tensor([0.1, 0.2, 0.5, 1.0], dtype=torch.float64)
+    run.decay.set(torch.tensor([0.1, 0.2, 0.5, 1.0], dtype=torch.float64))
     before = {name: weight.detach().clone() for name, weight in run.parameters.items()}
     before["A"].fill_(1)
     run.parameters["A"].data.fill_(1)
-    run.decay.shrink(run.parameters, 0.1)
+    run.decay.shrink(0.1)
     units = [unit for d in range(4) for unit in [d] * COLUMNS.kinds[d].outputs]
     expected = 1 - 0.1 * CONFIG.weight_decay * run.decay.factors[torch.tensor(units)]
     assert torch.equal(run.parameters["A"], expected.unsqueeze(1).expand_as(before["A"]))

@@ -16,10 +16,8 @@ The denominator is the largest that the numerator can be; for a density it is 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from made.network.dense import dense_outputs
 from made.network.masked import Network
@@ -47,7 +45,18 @@ class AdaptiveDecay:
         self.network, self.weight_decay = network, weight_decay
         rows = max(1, min(len(valid), MOST_PASSES // len(network.columns)))
         self.rows = valid[torch.arange(rows, device=valid.values.device) * len(valid) // rows]
-        self.factors = torch.ones_like(network.c[: len(network.columns)]).detach()
+        slower = network.slower()
+        weights = {name: network.get_parameter(name).detach() for name in network.matrices}
+        last = ("V", "A", f"U{network.depth + 1}")
+        self._hidden = [each for name, each in weights.items() if name not in last]
+        self._rates = [1 / slower.get(name, 1) for name in weights if name not in last]
+        self._last = [(weights[name], 1 / slower.get(name, 1)) for name in last if name in weights]
+        self.set(torch.ones_like(network.c[: len(network.columns)]).detach())
+
+    def set(self, factors: Tensor) -> None:
+        """Use these factors from now on."""
+        self.factors, self._mean = factors, factors.mean().item()
+        self._of_outputs = self.network.columns.per_output(factors.unsqueeze(1))
 
     @classmethod
     def of(cls, network: Network, config: TrainingConfig, valid: Evidence | None) -> AdaptiveDecay | None:
@@ -58,14 +67,13 @@ class AdaptiveDecay:
             return None
         return cls(network, config.weight_decay, valid)
 
-    def shrink(self, parameters: Mapping[str, nn.Parameter], rate: float) -> None:
+    def shrink(self, rate: float) -> None:
         """Decay the weights, as AdamW does before a step of a learning rate."""
-        slower, last = self.network.slower(), f"U{self.network.depth + 1}"
-        of_outputs = self.network.columns.per_output(self.factors.unsqueeze(1))
-        with torch.no_grad():
-            for name in self.network.matrices:
-                factors = of_outputs if name in ("V", "A", last) else self.factors.mean()
-                parameters[name].mul_(1 - rate / slower.get(name, 1) * self.weight_decay * factors)
+        step = rate * self.weight_decay
+        if self._hidden:
+            torch._foreach_mul_(self._hidden, [1 - step * self._mean * slower for slower in self._rates])
+        for weight, slower in self._last:
+            weight.mul_(self._of_outputs.mul(-step * slower).add_(1))
 
     @torch.no_grad()
     def measure(self) -> None:
@@ -82,7 +90,7 @@ class AdaptiveDecay:
         listed = torch.tensor([kind.listed for kind in columns], device=observed.device)
         most = torch.where(listed, -torch.expm1(2 * alone), 1)
         share = -torch.expm1(-2 * gain.clamp(min=0)) / most.clamp(min=1e-6)
-        self.factors = ((1 - share) / share).nan_to_num(1).clamp(LEAST, 1)
+        self.set(((1 - share) / share).nan_to_num(1).clamp(LEAST, 1))
 
     def _log_prob(self, rows: Evidence, given: Tensor) -> Tensor:
         """The log-likelihood of each entry, given these entries of its row. Shape: (rows, columns)."""
@@ -95,4 +103,4 @@ class AdaptiveDecay:
         """Take factors from a checkpoint, which may come from an untrusted file."""
         if factors is None or factors.shape != self.factors.shape or not bool(((factors > 0) & (factors <= 1)).all()):
             raise ValueError("the state has no sound factors of the weight decay.")
-        self.factors = factors.to(self.factors)
+        self.set(factors.to(self.factors))

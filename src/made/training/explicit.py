@@ -22,12 +22,14 @@ class ExplicitLoss:
 
     Arguments:
         network: the network, whose parameters get their gradients.
+        shares: the weight of each column in the loss, (columns). Default: 1.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, shares: Tensor | None = None) -> None:
         assert network.columns.joint is not None
         self.network, self.joint, self.passes = network, network.columns.joint, ExplicitPass(network)
         self._order = torch.tensor(self.joint.order, device=network.c.device)
+        self._shares = None if shares is None else shares[self._order].unsqueeze(1)
         self._evaluations: dict[int, Evaluation] = {}
 
     @staticmethod
@@ -42,10 +44,9 @@ class ExplicitLoss:
         inputs: Tensor,
         targets: Targets,
         asked: Tensor,
-        weights: Tensor | float,
+        weights: Tensor,
         *,
         masks: Mapping[str, Tensor] | None = None,
-        shares: Tensor | None = None,
         pairs: tuple[CountedPairs, Tensor, float] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The NLL of what is asked of each row, (rows), and the loss, whose gradients the parameters get.
@@ -54,9 +55,8 @@ class ExplicitLoss:
             inputs: the input units, 0 for what is not seen, (rows, inputs).
             targets: what the values ask of the output units.
             asked: 1 for an entry that is asked for, otherwise 0, (rows, columns).
-            weights: the weight of each row's NLL, (rows), or of all.
+            weights: the weight of each row's NLL, (rows).
             masks: the masks of a pass; ``None`` for all connections.
-            shares: the weight of each column in the loss, (columns). Default: 1.
             pairs: counted pairs, which of their contexts, and the weight of their loss, in the same pass.
         """
         rows = len(inputs)
@@ -69,11 +69,10 @@ class ExplicitLoss:
         log_p = evaluation.log_prob(units if pairs is None else units[:, :rows], targets)
         of_columns = torch.mul(log_p, flags)
         nll = of_columns.sum(dim=0).neg_()
-        if shares is not None:
-            shares = shares.index_select(0, self._order)
-            flags *= shares.unsqueeze(1)
-        counted = nll if shares is None else -(shares @ of_columns)
-        loss, gradient = (counted * weights).sum(), evaluation.gradient(flags.mul_(-weights))
+        loss, flags = nll @ weights, flags.mul_(-weights)
+        if self._shares is not None:
+            loss, flags = -(of_columns @ weights) @ self._shares[:, 0], flags.mul_(self._shares)
+        gradient = evaluation.gradient(flags)
         if pairs is not None:
             counted_pairs, which, weight = pairs
             of_contexts, of_pairs = counted_pairs.differentiate(units[:, rows:], which)

@@ -126,7 +126,8 @@ class Objective:
         self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
         prepared = rows.inputs is not None and rows.targets is not None
         stored = network.stores(0) if config.whole_rows else True
-        self.explicit = ExplicitLoss(network) if prepared and stored and ExplicitLoss.supported(network) else None
+        explicit = prepared and stored and ExplicitLoss.supported(network)
+        self.explicit = ExplicitLoss(network, self.shares) if explicit else None
 
     def questions(self, rows: Evidence, update: int, places: Tensor | None = None, of: int = 0) -> Questions:
         """What the updates from ``update`` on ask of these rows; of some ``of`` more, ``places`` says which."""
@@ -216,7 +217,7 @@ class Objective:
             pairs = self.pairs, which, config.pairs * PAIRS_EVERY * weight * own.counts
         weights = parts.weights * (share.counts / share.of)
         rows = parts.rows.inputs, parts.rows.targets, parts.asked, weights
-        nll, value = explicit.of_rows(*rows, masks=masks, shares=self.shares, pairs=pairs)
+        nll, value = explicit.of_rows(*rows, masks=masks, pairs=pairs)
         return self._told(value, nll, parts, share)
 
     @torch.no_grad()

@@ -314,7 +314,7 @@ class Trainer:
         if config.clip is not None and size > config.clip:
             torch._foreach_mul_(gradients, config.clip / size)
         if self.decay is not None:
-            self.decay.shrink(self.parameters, self.optimizer.param_groups[0]["lr"])
+            self.decay.shrink(self.optimizer.param_groups[0]["lr"])
         self.optimizer.step()
         if self.average is not None and config.average:
             decay = min(config.average, (1 + update) / (10 + update))
@@ -335,7 +335,8 @@ class Trainer:
         nll = self._validate(self.config.validation_masks, quick=True)
         if self.decay is not None and number % EPOCHS == EPOCHS - 1:
             self.decay.measure()
-            self.workers.copy_first(self.decay.factors)
+            self.workers.copy_first(factors := self.decay.factors)
+            self.decay.set(factors)
         state.seconds = self.workers.of_first(state.seconds)  # on which the end of the run may depend
         if self.valid is not None:
             if not math.isfinite(nll):
