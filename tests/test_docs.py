@@ -43,6 +43,13 @@ def test_every_page_is_in_one_table_of_contents() -> None:
     assert sorted([*listed, "index"]) == sorted(names)
 
 
+def test_every_picture_is_there() -> None:
+    pages = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+    shown = [(page, name) for page in pages for name in re.findall(r"!\[[^]]*\]\(([^):]+)\)", page.read_text())]
+    assert shown
+    assert [name for page, name in shown if not (page.parent / name).exists()] == []
+
+
 def test_every_public_name_is_in_the_reference() -> None:
     pages = "".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
     documented = set(re.findall(r"^\.\. auto(?:class|function):: made\.(\w+)$", pages, flags=re.M))

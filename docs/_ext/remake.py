@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,15 +32,13 @@ PAGES = (
     DOCS / "mcp.md",
     DOCS / "questions.md",
 )
-# Folders of the model, by which pages call it.
-FOLDERS = ("model", "penguins")
 NEW = """species,island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex
 Adelie,Torgersen,39.1,18.7,181,3750,male
 Gentoo,,46.5,14.8,217,4700,
 ,Dream,49.6,18.2,193,,male
 Gentoo,Biscoe,46.0,19.0,185,3300,female
 """
-WIDTH = 100
+WIDTH = 110
 BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", flags=re.S)
 CALLS = re.compile(
     r'```(?:json|text)\n(\{"name": "(\w+)", "arguments": (.*?)\})\n\n(.*?)\n```',
@@ -92,8 +91,12 @@ def block(text: str, folder: Path) -> str:
         return text
     if any("MODEL" in each for each in commands):  # a model of another table
         return text
-    lines = []
-    for command in commands:
+    lines: list[str] = []
+    for part in re.split(r"^(?=\$ )", text, flags=re.M)[1:]:
+        command = re.findall(r"^\$ (.*(?:\\\n.*)*)", part)[0]
+        if command.startswith("made fit"):  # the model is there
+            lines += part.rstrip().splitlines()
+            continue
         plain = ANSI.sub("", run(command, folder)).rstrip()
         lines += [f"$ {command}", *(line.rstrip() for line in plain.splitlines())]
         if command.startswith("made sql") and "--out" not in command:
@@ -124,18 +127,20 @@ def assistant(folder: Path) -> Iterator[Any]:
 
 
 def wrapped(text: str, width: int = 118) -> str:
-    """A document of JSON, or a sentence, in lines; a document is cut between its members only."""
-    cuts = r" (?=[\"{\[])" if text.startswith("{") else " "
-    lines = [""]
-    for part in re.split(cuts, text):
-        line = (
-            f"{lines[-1]} {part}".strip() if len(lines) == 1 else f"{lines[-1]} {part}"
+    """A document of JSON, or a message, in lines; a document is cut between its members only."""
+    if not text.startswith("{"):
+        return "\n".join(
+            textwrap.fill(each, width) if each.strip() else each
+            for each in text.splitlines()
         )
+    lines = [""]
+    for part in re.split(r"(?<=,) (?=[\"{\[])", text):
+        line = f"{lines[-1]} {part}" if lines[-1] else part
         if len(line) <= width:
             lines[-1] = line
         else:
-            lines.append(f"  {part}" if text.startswith("{") else part)
-    return "\n".join(line.rstrip() if line.strip() == line else line for line in lines)
+            lines.append(f"  {part}")
+    return "\n".join(lines)
 
 
 def answers(path: Path, folder: Path) -> None:
@@ -195,6 +200,7 @@ def terminal(page: Any, parts: list[tuple[str, str]], out: Path) -> None:
         f"<pre><i>$ </i><b>{escape(command)}</b>\n{escape(printed)}</pre>"
         for command, printed in parts
     )
+    page.goto("about:blank")  # that of the server allows no styles in the page itself
     page.set_content(f"{TERMINAL}{body}</main>")
     page.locator("main").screenshot(path=out)
 
@@ -215,6 +221,7 @@ def exchange(
 
 def pictures(folder: Path) -> None:
     """Pictures of the page, of the API and SQL in a terminal, and of calls of tools."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     (folder / "new.csv").write_text(NEW)
@@ -278,6 +285,9 @@ def pictures(folder: Path) -> None:
         )
         exchange(browser.new_page(), found, DOCS / "mcp.png")
         browser.close()
+    for name in (*views, "serve-api", "sql", "mcp"):
+        picture = Image.open(DOCS / f"{name}.png").convert("RGB")
+        picture.quantize(128).save(DOCS / f"{name}.png", optimize=True)
 
 
 def curls(folder: Path, url: str) -> Iterator[tuple[str, str]]:
@@ -316,9 +326,17 @@ def main() -> None:
         folder = Path(name)
         (folder / "new.csv").write_text(NEW)
         print(run("made fit penguins --out penguins --seed 0", folder))
-        shutil.copytree(folder / "penguins", folder / "model")
+        # Pages on which `penguins` is the dataset call the model `model`, and have no file or folder `penguins`.
+        apart = folder / "apart"
+        shutil.copytree(folder / "penguins", apart / "model")
+        shutil.copy(folder / "new.csv", apart)
         for path in chosen or PAGES:
-            answers(path, folder)
+            answers(
+                path,
+                apart
+                if re.search(r"^\$ made \w+ model\b", path.read_text(), flags=re.M)
+                else folder,
+            )
         if not chosen:
             pictures(folder)
 
