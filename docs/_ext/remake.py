@@ -98,6 +98,8 @@ def block(text: str, folder: Path) -> str:
             lines += part.rstrip().splitlines()
             continue
         plain = ANSI.sub("", run(command, folder)).rstrip()
+        if command.startswith("made report"):
+            plain = wrapped(plain, 120)
         lines += [f"$ {command}", *(line.rstrip() for line in plain.splitlines())]
         if command.startswith("made sql") and "--out" not in command:
             lines.append("")
