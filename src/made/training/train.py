@@ -23,6 +23,7 @@ def train(
     """Train a network by maximum likelihood; it ends with the weights of its best epoch. See :class:`Trainer`.
 
     Example:
+        >>> import torch
         >>> from made import Connectivities, Network
         >>> rows = torch.randint(2, (100, 1)).float().expand(-1, 3)
         >>> network = Network(3, Connectivities(3, (16,)))
