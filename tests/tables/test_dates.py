@@ -51,7 +51,7 @@ def test_a_day_comes_back(day) -> None:
     assert seconds[0] % DAY == 0
     assert objects(seconds, "date").tolist() == [day]
     assert in_text(seconds, "date").tolist() == [day.isoformat()]
-    assert seconds_in([day.isoformat()]) == (seconds, "date")
+    assert seconds_in([day.isoformat()]) == (seconds, "date", "")
 
 
 @pytest.mark.parametrize(
