@@ -51,7 +51,7 @@ def test_a_day_comes_back(day) -> None:
     assert seconds[0] % DAY == 0
     assert objects(seconds, "date").tolist() == [day]
     assert in_text(seconds, "date").tolist() == [day.isoformat()]
-    assert seconds_in([day.isoformat()])[:2] == (seconds, "date")
+    assert seconds_in([day.isoformat()]) == (seconds, "date", "")
 
 
 @pytest.mark.parametrize(
@@ -300,13 +300,6 @@ def test_the_year_9999_is_supported(name) -> None:
     assert field.kind == "numeric"
     assert numeric(field).scale < 3 * 366 * DAY  # that of the others
     assert numeric(field).step == (DAY if field.dtype == "date" else 0.0)  # there are more minutes than steps may be
-
-
-@pytest.mark.parametrize("name", far_tables())
-def test_queries_about_the_year_9999_are_answered(name) -> None:
-    rows = far_tables()[name]
-    model = MADE(hidden_sizes=(4,), max_epochs=1, evaluation_masks=1, random_state=0).fit(rows)
-    (field,) = model.model_.schema.fields
     assert np.isfinite(model.score_samples(rows)).all()
     drawn, filled = model.sample(30, temperature=3.0), model.impute(rows)
     assert type(drawn) is type(filled) is type(rows)
