@@ -33,6 +33,7 @@ __all__ = ["Outcome", "train_on_ray"]
 PERIOD = 0.2  # seconds between looks at a worker
 LOOK = 1.0  # seconds between looks at the cluster
 SETTLING = 3.0  # seconds in which a failed worker may tell why, before the others take it for lost
+REASON = 15.0  # seconds in which a worker may tell why all of them ended
 CANNOT_WRITE = 3  # the exit code of the command line for files
 MOST_FAILURES = 100
 MOST_VAIN = 2  # of them, in a row, without a new checkpoint
@@ -221,8 +222,19 @@ def work(config: dict[str, Any]) -> None:
         if ray.get(keeper.ended.remote()) is None:
             raise RuntimeError(f"worker {rank} was lost")
     elif code or rank == 0:
+        if code and not texts[1]:
+            _wait_for_reason(keeper)
         output, errors = (text.replace(str(folder), config["out"]) for text in texts)
         ray.get(keeper.end.remote(code, output, errors))
+
+
+def _wait_for_reason(keeper: Any) -> None:
+    """Wait until another worker has told why all of them ended: this one leaves that to it."""
+    import ray
+
+    end = time.monotonic() + REASON
+    while time.monotonic() < end and ray.get(keeper.ended.remote()) is None:
+        time.sleep(PERIOD)
 
 
 def _run(config: dict[str, Any], group: dict[str, str], folder: Path) -> Outcome:
