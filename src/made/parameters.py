@@ -164,7 +164,7 @@ TRAINING = {
     ),
     "weight_decay": Parameter(
         "auto float",
-        "Weight decay, not of biases; auto: 0.03 for each weight of the direct connections per row, at most 1.",
+        "Weight decay, not of biases; auto: stronger for fewer rows and more direct connections, at most 1.",
         bounds=Bounds(0),
     ),
     "adaptive_decay": Parameter("flag", "Decay weights less where columns follow from others."),

@@ -63,7 +63,8 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
             ``whole_row_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
         whole_row_masks: ``"auto"``: as many as ``evaluation_masks``; with more than 128 columns, at most as many as
             there are rows for each column.
-        weight_decay: ``"auto"``: 0.03 for each weight of the direct connections per row, at most 1.
+        weight_decay: ``"auto"``: 0.03 for each weight of the direct connections per row, at most 1; with more than 128
+            columns 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
         batch_size: rows in an update; ``"auto"``: a fortieth of the rows, from 32 to 500.

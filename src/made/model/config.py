@@ -270,6 +270,20 @@ def learning_rate(rows: int, columns: int, updates: int) -> float:
     return min(max(6 / max(updates, 1), min(rows / 2_000_000, 0.002), 0.001), 0.004)
 
 
+def weight_decay(rows: int, columns: int, direct: int) -> float:
+    """The default of ``weight_decay``: strong for few rows and many direct connections.
+
+    It may be stronger where it adapts to each column (:mod:`made.training.decay`), with a segment for each of them.
+
+    Example:
+        >>> [weight_decay(rows, 20, 10_000) for rows in (300, 3_000, 30_000)]
+        [1.0, 0.1, 0.01]
+        >>> [weight_decay(rows, 200, 40_000) for rows in (300, 3_000, 30_000)]
+        [0.3, 0.1, 0.01]
+    """
+    return min(1.0, 0.03 * direct / rows) if columns <= MOST_SEGMENTED else min(0.3, 300 / rows)
+
+
 def data_digest(*tables: NDArray[Any] | None) -> str:
     """A fingerprint of the rows, so that a run is only resumed on the data it was started on."""
     sha = hashlib.sha256()

@@ -24,6 +24,7 @@ from made.model.config import (
     number_of_epochs,
     number_of_segments,
     number_of_whole_row_masks,
+    weight_decay,
 )
 from made.model.encode import AnyTable
 from made.model.fit_data import FitData
@@ -43,7 +44,6 @@ from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
 WHOLE_ROWS = 0.5  # the share of updates
-DECAY = 0.03  # of weights, for each weight of the direct connections per row
 CUT_ROWS = 2**15  # rows in which cuts are looked for
 
 
@@ -204,7 +204,8 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
     if parameters["batch_size"] == "auto":
         stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
     if parameters["weight_decay"] == "auto":
-        stored["weight_decay"] = min(1.0, DECAY * schema.columns.inputs * schema.columns.outputs / rows)
+        direct = schema.columns.inputs * schema.columns.outputs
+        stored["weight_decay"] = weight_decay(rows, len(schema.names), direct)
     if parameters["learning_rate"] == "auto":
         updates = stored["max_epochs"] * math.ceil(epoch_rows(rows) / stored["batch_size"])
         stored["learning_rate"] = (
