@@ -593,9 +593,10 @@ def start():
         each.communicate()
 
 
-def test_a_signal_in_the_middle_of_imports_ends_a_process(here, start) -> None:
+@pytest.mark.parametrize("delay", [0.5, 0.8])
+def test_a_signal_in_the_middle_of_imports_ends_a_process(here, start, delay) -> None:
     early = start("info", "MODEL")
-    time.sleep(0.5)
+    time.sleep(delay)
     early.send_signal(signal.SIGINT)
     _, err = early.communicate(timeout=120)
     assert (early.returncode, err) == (130, "interrupted.\n")

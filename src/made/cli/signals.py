@@ -6,6 +6,7 @@ This module imports next to nothing, so that signals are handled before anything
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -72,8 +73,29 @@ def handled() -> Iterator[None]:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
+    # Modules of torch are imported by its C++ code, too, where an exception would abort the process.
+    if _imports_torch(frame) and _send_again(number):
+        return
     _received.append(number)
     raise Interrupted(WORDS[number], number)
+
+
+def _imports_torch(frame: FrameType | None) -> bool:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "<module>" and f"{os.sep}torch{os.sep}" in code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _send_again(number: int) -> bool:
+    """Send a signal to the main thread again a bit later, where that is possible."""
+    main = threading.main_thread().ident
+    if main is None or not hasattr(signal, "pthread_kill"):
+        return False
+    threading.Timer(0.05, signal.pthread_kill, (main, number)).start()
+    return True
 
 
 def _unraisable(lost: sys.UnraisableHookArgs) -> None:
@@ -81,6 +103,4 @@ def _unraisable(lost: sys.UnraisableHookArgs) -> None:
     if not isinstance(lost.exc_value, Interrupted):
         sys.__unraisablehook__(lost)
         return
-    main, number = threading.main_thread().ident, lost.exc_value.signal
-    if main is not None and hasattr(signal, "pthread_kill"):
-        threading.Timer(0.05, signal.pthread_kill, (main, number)).start()
+    _send_again(lost.exc_value.signal)
