@@ -19,8 +19,8 @@ their time."""
 UPDATES = """## Training a table
 
 `python -m benchmarks.updates`; the numbers are in `results/updates.json`. A training update with default parameters,
-compared with that of a plain `torch.nn` MLP of the same sizes and batch, unmasked, with one cross-entropy and AdamW: the
-ratio of their processor times, with one thread. Half of the default updates show a part of each row and predict the
+compared with that of a plain `torch.nn` MLP of the same sizes and batch, unmasked, with one cross-entropy and AdamW:
+the ratio of their processor times, with one thread. Half of the default updates show a part of each row and predict the
 rest; the other half predict whole rows under one of the masks that score rows. The targets are 1.5, and 1.8 with
 validation.
 
