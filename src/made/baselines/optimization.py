@@ -18,7 +18,7 @@ from made.baselines.checkpoint import Progress, load_progress, save_progress
 from made.baselines.protocol import Baseline, Bits
 from made.errors import Diverged
 from made.network.threads import SMALL, single_thread
-from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
+from made.training.config import Optimizer, TrainingConfig, learning_rate_at, make_optimizer
 
 # Called after each epoch with its number, the mean log-likelihood of the validation rows, and the seconds so far.
 EpochReport = Callable[[int, float, float], None]
@@ -96,7 +96,8 @@ class GradientBaseline(Baseline):
                     rate = learning_rate_at(config.schedule, share, done.updates / per_epoch)
                     for group in optimizer.param_groups:
                         group["lr"] = group["initial_lr"] * rate
-                    optimizer.zero_grad()
+                    for weight in weights:
+                        weight.grad = None
                     value = loss(rows[batch], generator)
                     value.backward()
                     norm = nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
@@ -133,7 +134,7 @@ def _assign(weights: list[Tensor], values: list[Tensor]) -> None:
 
 
 def _tensors(
-    weights: list[Tensor], average: list[Tensor], best: list[Tensor], optimizer: torch.optim.Optimizer
+    weights: list[Tensor], average: list[Tensor], best: list[Tensor], optimizer: Optimizer
 ) -> dict[str, Tensor]:
     """All tensors of a training, by name."""
     parts: dict[str, dict[str, Tensor]] = {}
@@ -143,7 +144,7 @@ def _tensors(
 
 
 def _restore(
-    tensors: dict[str, Tensor], weights: list[Tensor], average: list[Tensor], optimizer: torch.optim.Optimizer
+    tensors: dict[str, Tensor], weights: list[Tensor], average: list[Tensor], optimizer: Optimizer
 ) -> list[Tensor]:
     """Restore the state of a training from its tensors, and return the best weights."""
     best = []

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from made.network.calibration import scales
@@ -41,23 +43,24 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
         weights = torch.cat([asked / asked.sum() for _, _, asked, _ in answers]) * (
             len(columns) * len(valid) / len(answers)
         )
-        units, values, _, seen = (torch.cat(part) for part in zip(*answers, strict=True))
-        away, targets = units - c, columns.targets(values)
-    found = torch.zeros_like(network.calibration, requires_grad=True)
-    optimizer = torch.optim.LBFGS([found], max_iter=STEPS, line_search_fn="strong_wolfe")
+        units, values_asked, _, seen = (torch.cat(part) for part in zip(*answers, strict=True))
+        away, targets = units - c, columns.targets(values_asked)
+    from scipy.optimize import minimize  # loaded models, which import this module, do not need it
 
-    def loss() -> Tensor:
-        optimizer.zero_grad()
+    shape = network.calibration.shape
+
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        found = torch.from_numpy(values).to(c).view(shape).requires_grad_()
         factors = columns.per_output(scales(found.unsqueeze(2), seen.t(), len(columns))).t()
-        log_prob = columns.log_prob(c + away * factors, values, targets)
+        log_prob = columns.log_prob(c + away * factors, values_asked, targets)
         total = found.square().sum() / 2 - (log_prob * weights).sum()
-        total.backward()
-        return total
+        (gradient,) = torch.autograd.grad(total, found)
+        return total.item(), gradient.flatten().double().cpu().numpy()
 
     with torch.enable_grad():
-        optimizer.step(loss)
-    if bool(found.isfinite().all()):
-        network.calibration.copy_(found.detach())
+        best = minimize(loss, np.zeros(shape.numel()), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    if np.isfinite(best.x).all():
+        network.calibration.copy_(torch.from_numpy(best.x).view(shape))
 
 
 def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Iterator[Answers]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_not
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -20,17 +21,29 @@ from made.parameters import TRAINING
 __all__ = ["OPEN_ENDED", "TrainingConfig", "learning_rate_at", "make_optimizer"]
 
 
-class AdamW(torch.optim.AdamW):
-    """AdamW with one fused operation for each group, and little else: for small networks, torch's own takes longer to
-    prepare a step than to make it."""
+class AdamW:
+    """AdamW with one fused operation for each group of weights, and little else.
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    It has the groups and the state of an optimiser of torch, whose own one takes longer to prepare a step of a small
+    network than to make it, and seconds to import its compiler.
+
+    Arguments:
+        groups: the ``params`` of each group, with options that differ from the following ones.
+        lr: the learning rate.
+        betas: the decays of the averages of gradients and of their squares.
+        eps: added to the denominator.
+    """
+
+    def __init__(
+        self, groups: Sequence[dict[str, Any]], *, lr: float, betas: tuple[float, float], eps: float, fused: bool = True
+    ) -> None:
+        assert fused
+        self.param_groups: list[dict[str, Any]] = [{"lr": lr, "betas": betas, "eps": eps} | group for group in groups]
+        self.state: dict[Tensor, dict[str, Tensor]] = defaultdict(dict)
         self._kept: dict[int, tuple[list[nn.Parameter], list[list[Tensor]]]] = {}
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        assert closure is None
+    def step(self) -> None:
         for number, group in enumerate(self.param_groups):
             weights = [weight for weight in group["params"] if weight.grad is not None]
             if not weights:
@@ -69,6 +82,8 @@ class AdamW(torch.optim.AdamW):
             self._kept[number] = weights, lists
         return lists
 
+
+Optimizer: TypeAlias = torch.optim.Optimizer | AdamW
 
 # Class, default learning rate, default epsilon, and name of the momentum argument.
 OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
@@ -197,7 +212,7 @@ def make_optimizer(
     momentum: float | None = None,
     weight_decay: float = 0.0,
     slower: Mapping[str, float] = MappingProxyType({}),
-) -> torch.optim.Optimizer:
+) -> Optimizer:
     """An optimiser by name, fused where possible; biases (names that start with b or c) are not decayed.
 
     Adam and AdamW, whose steps do not scale with the gradient, divide the learning rate of the parameters in ``slower``
@@ -223,7 +238,7 @@ def make_optimizer(
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": biases, "weight_decay": 0.0}]
     for key, times in slower.items():
         groups.append({"params": [parameters[key]], "weight_decay": weight_decay, "lr": options["lr"] / times})
-    optimizer: torch.optim.Optimizer = kind(groups, **options)
+    optimizer: Optimizer = kind(groups, **options)
     for group in optimizer.param_groups:
         group["initial_lr"] = group["lr"]
     return optimizer

@@ -28,6 +28,7 @@ class ExplicitLoss:
     def __init__(self, network: Network, shares: Tensor | None = None) -> None:
         assert network.columns.joint is not None
         self.network, self.joint, self.passes = network, network.columns.joint, ExplicitPass(network)
+        self._gradients = [(each, self.passes.gradients[name]) for name, each in network.named_parameters()]
         self._order = torch.tensor(self.joint.order, device=network.c.device)
         self._shares = None if shares is None else shares[self._order].unsqueeze(1)
         self._evaluations: dict[int, Evaluation] = {}
@@ -78,6 +79,6 @@ class ExplicitLoss:
             of_contexts, of_pairs = counted_pairs.differentiate(units[:, rows:], which)
             gradient, loss = torch.cat([gradient, of_pairs.mul_(weight)], dim=1), loss + of_contexts * weight
         self.passes.differentiate(gradient)
-        for name, parameter in self.network.named_parameters():
-            parameter.grad = self.passes.gradients[name]
+        for parameter, own in self._gradients:
+            parameter.grad = own
         return nll, loss
