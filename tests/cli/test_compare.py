@@ -181,7 +181,7 @@ def test_validation_and_test_rows_come_from_other_files(registry) -> None:
         (["one.csv"], 3, "1 row is too few"),
         (["empty.csv"], 3, "no rows"),
         (["mine.csv", "--test", "one.csv"], 3, "the same columns"),
-        (["mine.csv", "--models", "fails"], 5, "none of the models has a number"),
+        (["mine.csv", "--models", "fails"], 5, "none of the models has an NLL"),
     ],
 )
 def test_every_error_is_a_sentence(registry, arguments, code, reason) -> None:

@@ -53,7 +53,7 @@ def explain(
     folder: MODEL,
     data: DATA,
     out: OUT = None,
-    top: Annotated[int, option("How many rows to show.", min=1)] = 10,
+    top: Annotated[int, option("Number of rows to show.", min=1)] = 10,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,

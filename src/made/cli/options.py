@@ -47,9 +47,9 @@ VALID = Annotated[str | None, option("Validation rows, like DATA.", "the validat
 GIVEN = Annotated[str | None, option("Columns to condition on, such as age,job.", "none")]
 RAY = Annotated[
     str | None,
-    option("Head of a Ray cluster, host:port, to run on; this machine must be one of its nodes.", "none"),
+    option("Ray cluster to run on, host:port of its head; this machine must be one of its nodes.", "none"),
 ]
-MASKS = Annotated[int | None, option("Number of masks to average, if unlimited.", "the model's", min=1)]
+MASKS = Annotated[int | None, option("Number of masks to average, if the model's are unlimited.", "the model's", min=1)]
 SEED = Annotated[int | None, option("Random seed.", "the model's", min=0, max=2**32 - 1)]
 OUT = Annotated[str | None, option("Output file (.csv, .parquet, .npy, .npz).", "- (standard output)")]
 SAFE_CSV = Annotated[

@@ -61,7 +61,7 @@ def answers_on_ray(
         from ray import cloudpickle, data
 
         if ray.available_resources().get("CPU", 0) < 1:
-            note("Note: the question waits for processors of the cluster that are in use.")
+            note("Note: the query waits for processors of the cluster that are in use.")
         sent, version = ray.put((question, files)), __version__
 
         def on_worker(function: str, *args: Any) -> Any:  # not by name, so that a machine without `made` can say so
