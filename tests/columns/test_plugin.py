@@ -135,7 +135,7 @@ def test_the_name_of_a_registered_kind_is_enough(table) -> None:
 
 
 def test_a_misspelt_kind_is_refused_with_the_registered_ones(table) -> None:
-    with pytest.raises(ParameterError, match="'poison' is unknown: choose from .*, 'poisson', "):
+    with pytest.raises(ParameterError, match=r"'poison' is unknown: choose from .*, 'poisson', "):
         MADE(columns={"visits": "poison"}).fit(table)
 
 

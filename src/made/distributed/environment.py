@@ -45,7 +45,7 @@ def check_options(workers: int | None, overwrite: bool) -> None:
         raise QuestionError(told, argument="workers")
     if overwrite and not is_launched() and int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")):
         raise QuestionError(
-            f"{argument('overwrite')} cannot be combined with torchrun --max-restarts: after a restart, the run could not "
-            "be told from the model that it replaces. Remove the folder, or choose another one.",
+            f"{argument('overwrite')} cannot be combined with torchrun --max-restarts: after a restart, the run could "
+            "not be told from the model that it replaces. Remove the folder, or choose another one.",
             argument="overwrite",
         )

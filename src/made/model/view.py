@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from made.ask.exact import Probability, probability
 from made.ask.parser import parse
+from made.columns.base import LEVELS
 from made.errors import QuestionError
 from made.model.config import Config
 from made.queries.conditional import Forecast, Prediction, forecast, quantiles
@@ -148,7 +149,7 @@ class View:
         shown = None if how is None else type(how)(*(getattr(how, each.name)[..., own] for each in fields(how)))
         return filled[..., self.kept], shown
 
-    def forecast(self, codes: Codes, column: int, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
+    def forecast(self, codes: Codes, column: int, levels: Sequence[float] = LEVELS) -> Forecast:
         """:func:`made.queries.conditional.forecast`."""
         return forecast(self.ensemble, self.rows(codes), self.kept[column], levels)
 
