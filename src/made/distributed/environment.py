@@ -7,8 +7,6 @@ import os
 from made.errors import QuestionError
 from made.hints import argument
 
-__all__ = ["LAUNCHED", "check_options", "is_first_here", "is_launched", "is_worker", "rank", "restarts"]
-
 LAUNCHED = "made"  # the run id of workers that were started by :mod:`made.distributed.launch`, and end with it
 
 

@@ -12,8 +12,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["keep_alive", "kept_alive"]
-
 DESCRIPTORS = "/dev/fd"  # those of this process, on Linux and macOS
 OPTIONS = {  # attributes of `socket`, where the system has them
     "TCP_KEEPIDLE": 3,  # seconds of silence before the first question

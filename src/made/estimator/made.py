@@ -29,8 +29,6 @@ from made.training.state import Epoch
 from made.training.weights import checked_weights
 from made.training.workers import ALONE, Workers
 
-__all__ = ["MADE"]
-
 
 class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
     r"""A distribution over the rows of a table, modelled by a masked autoencoder.

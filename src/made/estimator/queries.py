@@ -25,8 +25,6 @@ from made.model.model import Model, RandomState
 from made.queries.conditional import Forecast
 from made.tables.table import Table, with_target
 
-__all__ = ["Queries"]
-
 
 def _has_classes(estimator: Queries) -> bool:
     model: Model | None = getattr(estimator, "model_", None)

@@ -18,8 +18,6 @@ from made.estimator.made import MADE
 from made.model.model import Model
 from made.tables.plain import is_missing, plain
 
-__all__ = ["MADEClassifier", "MADERegressor"]
-
 
 class Supervised(Face):
     """An estimator that predicts one column, the target."""

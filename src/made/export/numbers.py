@@ -18,8 +18,6 @@ from made.columns.unseen import Unseen
 from made.export.graph import WHOLE, Graph, Node
 from made.export.likelihood import NOTHING, Listed, Rule, TargetNodes, array
 
-__all__ = ["ListedNumbers", "Numbers", "codes_of"]
-
 NEAR = 1e-4  # where the arctangent is its argument, to double precision of its logarithm
 
 
