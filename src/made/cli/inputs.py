@@ -51,9 +51,10 @@ def load(folder: Path, masks: int | None = None, *, quiet: bool = False, seed: i
 def _file(source: str) -> str | None:
     """The file to read, which for a named table comes with the package; None for a dataset with splits."""
     from made.io import datasets
+    from made.io.checks import SUFFIXES
 
     path = Path(source)
-    if source == "-" or path.exists() or path.suffix.partition(":")[0] in (".csv", ".parquet", ".npy", ".npz"):
+    if source == "-" or path.exists() or path.suffix.partition(":")[0] in SUFFIXES:
         return source
     table = datasets.table_file(source)
     return None if table is None else str(table)
@@ -67,6 +68,7 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
         split: which split of a named dataset, if the source does not name one.
     """
     from made.io import datasets
+    from made.io.checks import ENDINGS
     from made.io.read import read
 
     if (file := _file(source)) is not None:
@@ -77,7 +79,7 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     if not datasets.known(name):
         raise DataError(
             f"{source!r} is neither a file nor a named dataset: the datasets are "
-            f"{', '.join([*datasets.TABLES, *datasets.NAMES])}; files end in .csv, .parquet, .npy or .npz."
+            f"{', '.join([*datasets.TABLES, *datasets.NAMES])}; files end in {ENDINGS}."
         )
     data = datasets.load(name)
     return getattr(data, chosen or split), data.image
