@@ -77,7 +77,7 @@ class Parts:
                 yield parquet.read_table(path)
 
     def write(self, answer: Answer, tally: dict[str, Any]) -> None:
-        """Write the next answer; ``tally`` summarises all answers so far."""
+        """Write the next answer; ``tally`` summarizes all answers so far."""
         if not self._writers:
             for name in [*self.folders, *([SCORES] if SCORES in answer.tables else [])]:
                 self._writers[name] = self._open.enter_context(self._part(name, self.parts))

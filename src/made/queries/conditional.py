@@ -89,7 +89,7 @@ class Prediction:
     def summary(self, levels: Sequence[float] = LEVELS) -> Summary:
         """Mean, standard deviation and quantiles, of values that are not missing (:meth:`made.Column.summary`).
 
-        A quantile is a value that the column can have. Mean and standard deviation are winsorised at 0.5 % on each
+        A quantile is a value that the column can have. Mean and standard deviation are winsorized at 0.5 % on each
         side: a tail without data may be so heavy that it has no mean.
 
         Example:

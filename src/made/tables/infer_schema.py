@@ -248,7 +248,7 @@ def _identifier(found: str, name: str, other: str) -> DataError:
 
 
 def _numeric(summary: ColumnSummary, missing: bool, *, plainly: bool, extrapolate: bool) -> Column:
-    """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardisation."""
+    """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardization."""
     temporal, step = summary.dtype in TEMPORAL, 0.0
     seen, least, most = summary.seen, summary.numbers.low, summary.numbers.high
     points: tuple[float, ...] = ()

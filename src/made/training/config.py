@@ -1,4 +1,4 @@
-"""The training configuration, the optimisers, and the learning rate schedules."""
+"""The training configuration, the optimizers, and the learning rate schedules."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ class TrainingConfig:
 
     Arguments:
         optimizer: adadelta, adagrad, adam, adamw or sgd.
-        learning_rate: default: that of the optimiser.
+        learning_rate: default: that of the optimizer.
         schedule: of the learning rate: ``"constant"``; ``"falling"``, to a half after 30 epochs and a tenth after 90;
             or ``"linear"`` or ``"cosine"`` decay to zero at ``max_epochs``.
-        epsilon: added to the optimiser's denominator, or below its root (Adadelta, Adagrad); default: 1e-6 for Adadelta
+        epsilon: added to the optimizer's denominator, or below its root (Adadelta, Adagrad); default: 1e-6 for Adadelta
             and Adagrad, 1e-8 for Adam(W).
         momentum: of SGD; the decay of Adadelta's averages, or beta_1 of Adam(W).
         weight_decay: of the weights; biases are not decayed.
@@ -198,10 +198,10 @@ def make_optimizer(
     weight_decay: float = 0.0,
     slower: Mapping[str, float] = MappingProxyType({}),
 ) -> torch.optim.Optimizer:
-    """An optimiser by name, fused where possible; biases (names that start with b or c) are not decayed.
+    """An optimizer by name, fused where possible; biases (names that start with b or c) are not decayed.
 
     Adam and AdamW, whose steps do not scale with the gradient, divide the learning rate of the parameters in ``slower``
-    by the given factors; the other optimisers ignore it.
+    by the given factors; the other optimizers ignore it.
     """
     kind, default_rate, default_epsilon, momentum_name = OPTIMIZERS[name]
     options: dict[str, Any] = {"lr": default_rate if learning_rate is None else learning_rate}

@@ -162,7 +162,7 @@ def _loss(table: Tensor, flags: Tensor, weight: Tensor, penalty: Tensor, found: 
 
 
 def _newton(table: Tensor, flags: Tensor, weight: Tensor, penalty: Tensor, start: Tensor) -> Tensor:
-    """The minimum of the penalised loss, by Newton's method with halved steps."""
+    """The minimum of the penalized loss, by Newton's method with halved steps."""
     found, loss = start, _loss(table, flags, weight, penalty, start)
     for _ in range(STEPS):
         chance = (table @ found).sigmoid()
