@@ -142,12 +142,10 @@ def _answer(model: MADE, rows: pa.Table, question: str) -> dict[str, Any]:
     """A question's answer by the model, and the frequency in the table."""
     import numpy as np
 
-    from made.ask.parser import parse
-
     answer, given = model.probability(question), question.partition("|")[2]
     holds, among = (int(np.nansum(model.model_.satisfied(each, rows))) for each in (question, given))
     return {
-        "question": str(parse(question, model.model_.schema.fields)),
+        "question": answer.question,
         "probability": answer.probability,
         "standard_error": answer.standard_error,
         "answer": str(answer),

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.ask.exact import SAMPLES, Probability
+from made.ask.expressions import Query
 from made.ask.frequency import satisfied
 from made.columns.base import LEVELS
 from made.errors import QuestionError
@@ -301,7 +302,9 @@ class Model(RowCodec):
         rows = self.schema.fill(replace(table, columns=columns), clean.codes)
         return (rows, clean) if return_uncertainty else rows
 
-    def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
+    def probability(
+        self, condition: str | Query, *, samples: int = SAMPLES, random_state: RandomState = None
+    ) -> Probability:
         """See :meth:`made.MADE.probability`."""
         return self.view.probability(condition, samples=samples, generator=self.generator(random_state))
 
@@ -327,7 +330,7 @@ class Model(RowCodec):
         """See :meth:`made.MADE.distribution`."""
         return RowDistribution(self.condition(given) if given else self)
 
-    def satisfied(self, condition: str, X: Any) -> NDArray[np.float64]:
+    def satisfied(self, condition: str | Query, X: Any) -> NDArray[np.float64]:
         """Which rows satisfy a condition: 1 or 0; NaN where what is given does not hold, or a value is missing."""
         return satisfied(condition, self.schema.fields, self.codes(self.table(X)))
 

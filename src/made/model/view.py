@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from made.ask.exact import Probability, probability
+from made.ask.expressions import Query
 from made.ask.parser import parse
 from made.columns.base import LEVELS
 from made.errors import QuestionError
@@ -172,7 +173,7 @@ class View:
         own = {name: each[:, self.kept] for name, each in vars(clean).items() if getattr(each, "ndim", 0) == 2}
         return replace(clean, **own)
 
-    def probability(self, condition: str, *, samples: int, generator: torch.Generator) -> Probability:
+    def probability(self, condition: str | Query, *, samples: int, generator: torch.Generator) -> Probability:
         """:func:`made.ask.exact.probability`."""
         query = parse(condition, self.schema.fields)
         known = {int(d): float(self.known[d]) for d in np.flatnonzero(~np.isnan(self.known))}
