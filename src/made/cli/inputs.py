@@ -12,6 +12,7 @@ from made.cli.errors import usage
 from made.cli.printing import note
 from made.cli.process import quick_imports
 from made.errors import DataError, ModelError
+from made.io import ENDINGS, SUFFIXES
 
 if TYPE_CHECKING:
     from made.io.files import Files
@@ -51,7 +52,6 @@ def load(folder: Path, masks: int | None = None, *, quiet: bool = False, seed: i
 def _file(source: str) -> str | None:
     """The file to read, which for a named table comes with the package; None for a dataset with splits."""
     from made.io import datasets
-    from made.io.checks import SUFFIXES
 
     path = Path(source)
     if source == "-" or path.exists() or path.suffix.partition(":")[0] in SUFFIXES:
@@ -68,7 +68,6 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
         split: which split of a named dataset, if the source does not name one.
     """
     from made.io import datasets
-    from made.io.checks import ENDINGS
     from made.io.read import read
 
     if (file := _file(source)) is not None:

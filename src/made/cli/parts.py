@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from made.cli.output import Output
 from made.cli.questions import Answer
 from made.errors import QuestionError
+from made.io import SUFFIXES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,8 +102,6 @@ class Parts:
         self._lock.__exit__(kind, error, trace)
 
     def _part(self, name: str, number: int) -> Output:
-        from made.io.checks import SUFFIXES
-
         if name == SCORES:
             return Output(str(self.main / f"{SCORES}-{number:06d}.parquet"), silent=True)
         folder, own = self.folders[name], self.outputs[name]
