@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from made.errors import DataError
 from made.hints import argument, hint
+from made.training.config import OPTIMIZERS
 from made.training.state import FINALISTS
 
 if TYPE_CHECKING:
     from made.model.config import Config
 
 
-# The state of each optimizer, in numbers for each weight.
-OPTIMIZER = {"adadelta": 2, "adagrad": 1, "adam": 2, "adamw": 2, "sgd": 1}
 # The least number of rows in a pass.
 ROWS = 500
 GIB = 2**30
@@ -31,7 +30,7 @@ def training_bytes(config: Config, *, rows_in_memory: bool = True) -> int:
     parameters, columns = config.parameters, config.schema.columns
     size = 8 if parameters["dtype"] == "float64" else 4
     weights = sum(math.prod(shape) for shape in config.shapes().values())
-    kept: int = 1 + OPTIMIZER.get(parameters["optimizer"], 2) + bool(parameters["average"])
+    kept: int = 1 + OPTIMIZERS[parameters["optimizer"]][-1] + bool(parameters["average"])
     masks = parameters["masks"]
     kept += FINALISTS if masks == "unlimited" or masks > parameters["validation_masks"] else 1
     batch = parameters["batch_size"] if isinstance(parameters["batch_size"], int) else ROWS

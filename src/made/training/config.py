@@ -70,13 +70,13 @@ class AdamW(torch.optim.AdamW):
         return lists
 
 
-# Class, default learning rate, default epsilon, and name of the momentum argument.
-OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
-    "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho"),
-    "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None),
-    "adam": (torch.optim.Adam, 4e-3, 1e-8, "betas"),
-    "adamw": (AdamW, 4e-3, 1e-8, "betas"),
-    "sgd": (torch.optim.SGD, 0.1, None, "momentum"),
+# Class, default learning rate, default epsilon, name of the momentum argument, and numbers of state for each weight.
+OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None, int]] = {
+    "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho", 2),
+    "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None, 1),
+    "adam": (torch.optim.Adam, 4e-3, 1e-8, "betas", 2),
+    "adamw": (AdamW, 4e-3, 1e-8, "betas", 2),
+    "sgd": (torch.optim.SGD, 0.1, None, "momentum", 1),
 }
 NO_EPSILON = 1e-30  # above zero, for weights whose sum of squares is zero in a state that began without epsilon
 MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}
@@ -203,7 +203,7 @@ def make_optimizer(
     Adam and AdamW, whose steps do not scale with the gradient, divide the learning rate of the parameters in ``slower``
     by the given factors; the other optimizers ignore it.
     """
-    kind, default_rate, default_epsilon, momentum_name = OPTIMIZERS[name]
+    kind, default_rate, default_epsilon, momentum_name, _ = OPTIMIZERS[name]
     options: dict[str, Any] = {"lr": default_rate if learning_rate is None else learning_rate}
     if default_epsilon is not None:
         options["eps"] = default_epsilon if epsilon is None else epsilon
