@@ -2,7 +2,7 @@
 
 Figures are ratios of times measured in turn: medians over repeats, with quartiles, because machines are shared and
 noisy. The limit is the time of the multiply-adds of unmasked weights at the rate of dense products of the same shapes,
-measured in the same run, plus, for a training step, one pass of the optimiser over as many numbers.
+measured in the same run, plus, for a training step, one pass of the optimizer over as many numbers.
 
 With `--busy`, another process keeps one core busy. Peers then run with one thread as well as with all, and the fastest
 counts; our own number of threads is the one that training and queries choose.
@@ -131,7 +131,7 @@ def by_one_thread(work: Callable[[], object]) -> Callable[[], object]:
 
 
 def limit(case: Case, family: Connectivities) -> dict[str, Callable[[], object]]:
-    """The parts of the limit, to be timed with the rest: dense products, and a pass of the optimiser."""
+    """The parts of the limit, to be timed with the rest: dense products, and a pass of the optimizer."""
     sizes = (COLUMNS, *case.hidden_sizes, COLUMNS)
     pieces: dict[str, Callable[[], object]] = {}
     unmasked = 0
@@ -149,7 +149,7 @@ def limit(case: Case, family: Connectivities) -> dict[str, Callable[[], object]]
     if case.work == "training step":
         flat = torch.nn.Parameter(torch.randn(unmasked))
         flat.grad = torch.randn(unmasked)
-        pieces["1.0 optimiser"] = torch.optim.Adagrad([flat], lr=0.01, fused=True).step
+        pieces["1.0 optimizer"] = torch.optim.Adagrad([flat], lr=0.01, fused=True).step
     return pieces
 
 
@@ -223,9 +223,9 @@ WHY = [
     "the likelihood, as in the peers, and what they do not do: rows are checked and put in order, and weights are",
     "masked again, in case a user has written to them. With 32 masks, such a network multiplies by a mask as the",
     "textbook does. Matrices of 2**21 weights and more are gathered; with one thread, a step of 1 x 8000 takes a",
-    "tenth less by it, one of 2 x 8000 a quarter. Their gradient is put back in full, and the optimiser goes over all",
+    "tenth less by it, one of 2 x 8000 a quarter. Their gradient is put back in full, and the optimizer goes over all",
     "of it. Blocks are tasks that threads share, or torch divides each operation among its threads, or one thread",
-    "does everything: the way that was fastest lately. Sharing leaves the optimiser to one thread.",
+    "does everything: the way that was fastest lately. Sharing leaves the optimizer to one thread.",
 ]
 EPOCH = "An epoch of 1 x 8000 with 32 masks on binarized_mnist, its validation included: {:.0f} s (at most 32)."
 
@@ -250,7 +250,7 @@ def document(results: dict[str, Any]) -> str:
         "backward and Adagrad (fused, for all). The peers are a textbook masked layer (W times a stored mask in each",
         "pass, in `benchmarks/peers.py`) and zuko's `MaskedMLP`; ratios are to the faster of the two. The limit is the",
         "multiply-adds of unmasked weights at the rate of dense products of the same shapes, measured in the same run,",
-        "plus, for a step, one pass of the optimiser over as many numbers.",
+        "plus, for a step, one pass of the optimizer over as many numbers.",
         "",
         "| work | times as fast as the faster peer | at least | times the limit | at most | seconds: made, peers |",
         "|---|---:|---:|---:|---:|---|",

@@ -48,7 +48,7 @@ def encode(rows: Frame, split: Split) -> Table:
 
 
 class OneHot:
-    """Coded rows with one-hot discrete columns and standardised numbers; NaN for missing values.
+    """Coded rows with one-hot discrete columns and standardized numbers; NaN for missing values.
 
     Arguments:
         table: coded rows, which give mean and standard deviation.

@@ -132,7 +132,7 @@ class Specialists:
         return self.kept("quantiles", column, work)
 
     def logistic(self, column: str) -> Table:
-        """As :meth:`proba`, by logistic regression: one-hot text, standardised numbers, mean or mode for missing."""
+        """As :meth:`proba`, by logistic regression: one-hot text, standardized numbers, mean or mode for missing."""
         values = self.split.values(column)
 
         def work() -> Table:
@@ -195,7 +195,7 @@ def as_objects(rows: Frame) -> Frame:
 
 
 def logistic(train: Frame) -> Any:
-    """Logistic regression on these columns: standardised numbers, missing values imputed with mean or mode."""
+    """Logistic regression on these columns: standardized numbers, missing values imputed with mean or mode."""
     numbers = [name for name in train if pd.api.types.is_numeric_dtype(train[name])]
     text = [name for name in train if name not in numbers]
     words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))

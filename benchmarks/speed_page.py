@@ -27,7 +27,7 @@ validation.
 | table | updates | times a plain update | with validation |
 |---|---|---:|---:|"""
 
-WHY_UPDATES = """The matrix products, with the direct connections that the plain MLP lacks, and the optimiser
+WHY_UPDATES = """The matrix products, with the direct connections that the plain MLP lacks, and the optimizer
 take about as long as a whole plain update. What is above that are the likelihoods of the columns, forward and back:
 some hundred small operations of torch, whose number does not depend on the number of columns."""
 

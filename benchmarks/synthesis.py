@@ -99,7 +99,7 @@ def trained_area(rows: Frame, split: Split, seed: int) -> float | None:
 
 
 def nearness(rows: Frame, split: Split, seed: int) -> tuple[float, float]:
-    """The median distance to the nearest training row, by standardised columns, and the share of copies.
+    """The median distance to the nearest training row, by standardized columns, and the share of copies.
 
     Up to :data:`MOST_NEAR` rows are asked for, at random. A missing number counts as 0.
     """

@@ -39,7 +39,7 @@ SETTINGS = """## How it was measured
   pinball loss are in standard deviations of the column's training rows.
 - LightGBM: a model for each column, learning rate 0.05, up to 2,000 rounds, stopped after 50 without progress on a
   random tenth of the training rows; otherwise its defaults; text as categories. Intervals: a model for each quantile.
-  Logistic regression: one-hot text, standardised numbers, missing values imputed with mean or mode.
+  Logistic regression: one-hot text, standardized numbers, missing values imputed with mean or mode.
 - A ratio is the geometric mean over the columns of (ours + 0.01) / (LightGBM's + 0.01), so below 1 we are better.
 - Short questions: P(a value of one column given a value of another), everything else unknown, for all ordered pairs of
   discrete columns and all values with at least 50 test rows. An error is the distance to the frequency among test rows

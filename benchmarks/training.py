@@ -1,6 +1,6 @@
 """The time of an epoch by part: `python -m benchmarks.training`, with MADE_DATA, trains 1 x 500 on adult.
 
-The overhead of this package (order, batches, masks, checks), beyond forward and backward passes and optimiser steps,
+The overhead of this package (order, batches, masks, checks), beyond forward and backward passes and optimizer steps,
 should be less than a fifth. With `--mnist`, the seconds of an epoch of 1 x 8000 with 32 masks on binarized_mnist.
 """
 
@@ -52,7 +52,7 @@ def measure(masks: int | None, epochs: int) -> dict[str, Any]:
     objective_module.log_likelihood = timed("forward", kept[0])
     trainer_module.log_prob = timed("validation", kept[1])
     torch.Tensor.backward = timed("backward", kept[2])
-    trainer.optimizer.step = timed("optimiser", trainer.optimizer.step)
+    trainer.optimizer.step = timed("optimizer", trainer.optimizer.step)
     rows, last = [], time.perf_counter()
 
     def report(epoch: object) -> None:

@@ -149,7 +149,7 @@ class Dense:
 
 
 def integral(density, cuts) -> float:
-    """The integral of a vectorised density over all cuts, by 40 Gauss-Legendre nodes between each two."""
+    """The integral of a vectorized density over all cuts, by 40 Gauss-Legendre nodes between each two."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
     low, high = np.asarray(cuts)[:-1, None], np.asarray(cuts)[1:, None]
     points = torch.from_numpy((low + high) / 2 + (high - low) / 2 * nodes)

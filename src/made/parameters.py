@@ -119,16 +119,20 @@ NETWORK = {
     ),
     "resample": Parameter("choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")),
     "ordering": Parameter(
-        "choice", "Ordering m^0 of the first mask; auto: random, natural for few rows.", ("auto", "natural", "random")
+        "choice",
+        "Ordering m^0 of the first mask; auto: random, or natural for few rows.",
+        ("auto", "natural", "random"),
     ),
     "activation": Parameter("choice", "Activation g of hidden units.", ACTIVATIONS),
-    "direct": Parameter("auto flag", "Direct connections A from inputs to outputs; auto: up to 2**25 weights."),
+    "direct": Parameter(
+        "auto flag", "Direct connections A from inputs to outputs; auto: if they have up to 2**25 weights."
+    ),
     "conditioning": Parameter("flag", "Connectivity conditioning weights U."),
     "residual": Parameter("flag", "Residual connections between hidden layers of equal size."),
     "signed": Parameter("flag", "Code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither."),
-    "standardized": Parameter("flag", "Standardize binary inputs; better for any-order models of rare ones."),
+    "standardized": Parameter("flag", "Standardize binary inputs; better for any-order models if ones are rare."),
     "dropout": Parameter(
-        "auto float", "Dropout probability of hidden units; auto: 0, 0.3 for few rows.", bounds=PROBABILITY
+        "auto float", "Dropout probability of hidden units; auto: 0, or 0.3 for few rows.", bounds=PROBABILITY
     ),
     "input_dropout": Parameter("float", "Dropout probability of input units.", bounds=PROBABILITY),
     "bias": Parameter(
@@ -164,33 +168,35 @@ TRAINING = {
     ),
     "weight_decay": Parameter(
         "auto float",
-        "Weight decay, not of biases; auto: stronger for fewer rows and more direct connections, at most 1.",
+        "Weight decay (biases are exempt); auto: stronger for fewer rows and more direct connections, at most 1.",
         bounds=Bounds(0),
     ),
-    "adaptive_decay": Parameter("flag", "Decay weights less where columns follow from others."),
-    "clip": Parameter("float", "Largest norm of a gradient; 0 for no limit.", bounds=POSITIVE, optional=True),
+    "adaptive_decay": Parameter("flag", "Decay weights less for columns that follow from others."),
+    "clip": Parameter("float", "Maximum norm of the gradient; 0 for no limit.", bounds=POSITIVE, optional=True),
     "average": Parameter(
-        "float", "Decay of the moving average of weights; 0 for none.", bounds=PROBABILITY, optional=True
+        "float", "Decay of the moving average of the weights; 0 for none.", bounds=PROBABILITY, optional=True
     ),
     "batch_size": Parameter("auto", "Rows in an update; auto: 32 to 500, a fortieth of the rows.", bounds=COUNT),
     "max_epochs": Parameter(
         "auto",
-        "Most passes over the rows; auto: 15 to 600, the fewer the more rows. 0: untrained.",
+        "Maximum number of passes over the rows; auto: 15 to 600, fewer for larger tables; 0 for an untrained model.",
         bounds=Bounds(0),
     ),
     "max_seconds": Parameter(
-        "float", "Most seconds of training, checked after each epoch.", bounds=POSITIVE, optional=True
+        "float", "Maximum training time in seconds, checked after each epoch.", bounds=POSITIVE, optional=True
     ),
     "patience": Parameter("int", "Epochs without progress on validation rows before early stopping.", bounds=COUNT),
     "validation_fraction": Parameter(
         "float", "Share of rows for validation, if no validation rows are given; 0 for none.", bounds=PROBABILITY
     ),
-    "mask_for": Parameter("choice", "What has a mask of its own.", ("update", "row")),
+    "mask_for": Parameter("choice", "Whether to draw a mask for each update or for each row.", ("update", "row")),
     "questions": Parameter(
         "float", "Share of an any-order model's updates with random missing and given entries.", bounds=SHARE
     ),
     "segments": Parameter(
-        "auto", "Segments of an ordering, with a pass for each; auto: one for each column, up to 128.", bounds=COUNT
+        "auto",
+        "Number of segments of an ordering, with a pass for each; auto: one for each column, if there are at most 128.",
+        bounds=COUNT,
     ),
     "whole_rows": Parameter(
         "auto float",
@@ -199,26 +205,26 @@ TRAINING = {
     ),
     "whole_row_masks": Parameter(
         "auto",
-        "Masks for whole rows; auto: those that a query averages, fewer if there are few rows for many columns.",
+        "Number of masks for whole rows; auto: as many as a query averages, fewer for few rows of many columns.",
         bounds=COUNT,
     ),
     "incomplete_rows": Parameter(
-        "float", "Share of the rows in those updates of which random entries are hidden.", bounds=SHARE
+        "float", "Share of the rows in updates for whole rows of which random entries are hidden.", bounds=SHARE
     ),
     "nearly_complete": Parameter(
-        "float", "Share of the rows in all other updates of which one to three entries are hidden.", bounds=SHARE
+        "float", "Share of the rows in all other updates of which only one to three entries are hidden.", bounds=SHARE
     ),
     "pairs": Parameter(
         "float", "Weight of questions with one given column, whose answers are counted in the rows.", bounds=Bounds(0)
     ),
     "number_weight": Parameter(
         "float",
-        "Weight of columns of numbers in the loss, where there are others, too.",
+        "Weight of numeric columns in the loss, if there are other columns, too.",
         bounds=Bounds(0, closed="neither"),
     ),
-    "calibrate": Parameter("flag", "Calibrate the answers about each column on the validation rows."),
-    "validation_masks": Parameter("int", "Most masks to average after each epoch.", bounds=COUNT),
-    "evaluation_masks": Parameter("int", "Masks that a query averages if masks are unlimited.", bounds=COUNT),
+    "calibrate": Parameter("flag", "Calibrate the distribution of each column on the validation rows."),
+    "validation_masks": Parameter("int", "Maximum number of masks to average after each epoch.", bounds=COUNT),
+    "evaluation_masks": Parameter("int", "Number of masks that a query averages if masks are unlimited.", bounds=COUNT),
 }
 
 REST = {
@@ -229,13 +235,15 @@ REST = {
         "columns", "What a missing value is: unobserved, or a category of its own; or name=category,..."
     ),
     "unseen": Parameter(
-        "choice", "Values that training never saw: an error, or other (very unlikely).", ("error", "other")
+        "choice",
+        "Values that training never saw: refuse them (error), or score them as very unlikely (other).",
+        ("error", "other"),
     ),
-    "extrapolate": Parameter("flag", "Let the mean of a number lie beyond all numbers in training."),
+    "extrapolate": Parameter("flag", "Let the predicted mean of a number lie beyond all numbers in training."),
     "dtype": Parameter("choice", "Precision of the network.", ("float32", "float64")),
-    "tensorboard": Parameter("text", "Folder for the curves of TensorBoard.", optional=True),
+    "tensorboard": Parameter("text", "Folder for TensorBoard logs.", optional=True),
     "random_state": Parameter("seed", "Seed of all random numbers.", optional=True),
-    "device": Parameter("text", "Device of torch."),
+    "device": Parameter("text", "Device of torch, such as cpu or cuda."),
     "verbose": Parameter("verbose", "1 for a progress bar on a terminal.", bounds=Bounds(0)),
 }
 
@@ -243,7 +251,7 @@ PARAMETERS: dict[str, Parameter] = NETWORK | TRAINING | REST
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
-    """A whole number of at least ``least``; ``name`` is that of the argument.
+    """A whole number, at least ``least``; ``name`` is the name of the argument.
 
     Example:
         >>> check_integer("count", 0, least=1)

@@ -7,6 +7,8 @@ stream is never renumbered: the weights of a run that is resumed, and the masks 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 CONNECTIVITY = 0  # orderings and degrees, by mask and layer
@@ -31,3 +33,9 @@ def philox(seed: int, stream: int, number: int = 0, part: int = 0) -> np.random.
         727
     """
     return np.random.Philox(key=seed, counter=np.array([0, part, number, stream], dtype=np.uint64))
+
+
+@lru_cache(maxsize=256)
+def random_bits(seed: int, stream: int, number: int = 0) -> int:
+    """63 random bits of a stream, such as the seed of a generator."""
+    return int(philox(seed, stream, number).random_raw() >> 1)

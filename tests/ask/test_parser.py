@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from fields import make_field
 from made import MADE, Columns, Connectivities, Ensemble, Network, log_prob
+from made.ask import parser
 from made.ask.exact import Probability, probability
 from made.cli import app
 from made.errors import QuestionError
@@ -90,6 +91,19 @@ def test_the_command_prints_a_line_for_each_question(home) -> None:
     assert lines[1].startswith("P(weight > 6 and species = 'cat' | legs = 4) = ")
     typed = f"species = dog\n\n# a remark\n{QUESTION}\n"
     assert run(folder / "model", input=typed).stdout.splitlines() == lines
+
+
+def test_the_command_counts_rows_and_parses_each_question_once(home, tmp_path, monkeypatch) -> None:
+    folder, model = home
+    model.sample(25_000, random_state=0).to_csv(tmp_path / "rows.csv", index=False)  # three blocks
+    rows, parsed = pd.read_csv(tmp_path / "rows.csv"), []
+    query = parser._Parser.query
+    monkeypatch.setattr(parser._Parser, "query", lambda self: parsed.append(self.text) or query(self))
+    line = run(folder / "model", QUESTION, "--data", tmp_path / "rows.csv").stdout
+    given = rows[rows["legs"] == 4]
+    count = ((given["weight"] > 6) & (given["species"] == "cat")).sum()
+    assert line.rstrip().endswith(f"in the rows: {count / len(given):.4g} ({count:,} of {len(given):,})")
+    assert parsed == [QUESTION]
 
 
 def test_the_command_prints_json(home) -> None:

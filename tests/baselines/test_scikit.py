@@ -38,7 +38,7 @@ def test_missing_methods_of_an_estimator_are_named() -> None:
         Scikit(object())
 
 
-def test_densities_are_recognised_or_declared() -> None:
+def test_densities_are_recognized_or_declared() -> None:
     assert Scikit(KernelDensity()).continuous
     assert Scikit(make_pipeline(StandardScaler(), KernelDensity())).continuous
     assert Scikit(Counts(), continuous=True).continuous

@@ -181,7 +181,7 @@ def test_a_tied_network_starts_with_independent_columns() -> None:
     assert not network.V.any()
 
 
-def test_without_standardised_inputs_only_biases_start_at_the_columns() -> None:
+def test_without_standardized_inputs_only_biases_start_at_the_columns() -> None:
     network, x = NADENetwork(COLUMNS, 4, seed=1), torch.from_numpy(TRAIN).float()
     W = network.W.detach().clone()
     network.start(x, seed=2)

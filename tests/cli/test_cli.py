@@ -136,6 +136,9 @@ def test_fit_writes_a_model_and_pictures(home) -> None:
     assert (home / "model" / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     lines = [json.loads(line) for line in (home / "model" / "history.jsonl").read_text().splitlines()]
     assert [line["epoch"] for line in lines] == [0, 1]
+
+
+def test_info_says_what_a_model_is(home) -> None:
     facts = run_json("info", home / "model")
     assert facts["finished"] is True
     assert facts["epochs"] == 2

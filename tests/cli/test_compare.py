@@ -138,24 +138,33 @@ def test_json_has_the_setting(facts) -> None:
     assert facts["page"] == "pages/compare.html"
 
 
-def test_validation_and_test_rows_come_from_other_files(registry) -> None:
-    facts = json.loads(run("mine.csv", "--json", "--models", "coins", "--test", "mine.csv").stdout)
-    assert (facts["train"], facts["valid"], facts["test"]) == (54, 6, 60)
-    facts = json.loads(
-        run("mine.csv", "--json", "--models", "coins", "--test", "mine.csv", "--valid", "mine.csv").stdout
-    )
-    assert (facts["train"], facts["valid"], facts["test"]) == (60, 60, 60)
-    facts = json.loads(run("mine.npy", "--json", "--models", "coins").stdout)
-    assert (facts["train"], facts["valid"], facts["test"]) == (48, 6, 6)
-    assert not [each for each in facts["notes"] if "coded" in each]
+@pytest.mark.parametrize(
+    ("arguments", "sizes"),
+    [
+        (["mine.csv", "--test", "mine.csv"], (54, 6, 60)),
+        (["mine.csv", "--test", "mine.csv", "--valid", "mine.csv"], (60, 60, 60)),
+        (["mine.npy"], (48, 6, 6)),
+        (["parts.npz"], (40, 9, 7)),
+        (["digits"], (1197, 300, 300)),
+        (["digits:test"], (240, 30, 30)),
+    ],
+)
+def test_where_validation_and_test_rows_come_from(registry, arguments, sizes) -> None:
     np.savez(registry / "parts.npz", train=ROWS, valid=ROWS[:9], test=ROWS[:7])
-    facts = json.loads(run("parts.npz", "--json", "--models", "coins").stdout)
-    assert (facts["train"], facts["valid"], facts["test"], facts["notes"]) == (40, 9, 7, [])
-    facts = json.loads(run("digits", "--json", "--models", "coins").stdout)
-    assert (facts["train"], facts["valid"], facts["test"], facts["columns"]) == (1197, 300, 300, 64)
-    facts = json.loads(run("digits:test", "--json", "--models", "coins").stdout)
-    assert (facts["train"], facts["valid"], facts["test"]) == (240, 30, 30)
-    assert facts["page"] is None
+    facts = json.loads(run(*arguments, "--json", "--models", "coins").stdout)
+    assert (facts["train"], facts["valid"], facts["test"]) == sizes
+
+
+def test_rows_that_are_neither_coded_nor_divided_need_no_note(registry) -> None:
+    np.savez(registry / "parts.npz", train=ROWS, valid=ROWS[:9], test=ROWS[:7])
+    assert json.loads(run("parts.npz", "--json", "--models", "coins").stdout)["notes"] == []
+    (note,) = json.loads(run("mine.npy", "--json", "--models", "coins").stdout)["notes"]
+    assert "drawn at random" in note
+
+
+def test_a_page_is_written_unless_json_is_asked_for(registry) -> None:
+    assert json.loads(run("digits:test", "--json", "--models", "coins").stdout)["page"] is None
+    assert not list(registry.glob("*.html"))
     run("digits:test", "--models", "coins", "--quiet")
     assert {path.name for path in registry.glob("*.html")} == {"compare-digits-test.html"}
 
@@ -181,7 +190,7 @@ def test_validation_and_test_rows_come_from_other_files(registry) -> None:
         (["one.csv"], 3, "1 row is too few"),
         (["empty.csv"], 3, "no rows"),
         (["mine.csv", "--test", "one.csv"], 3, "the same columns"),
-        (["mine.csv", "--models", "fails"], 5, "none of the models has a number"),
+        (["mine.csv", "--models", "fails"], 5, "none of the models has an NLL"),
     ],
 )
 def test_every_error_is_a_sentence(registry, arguments, code, reason) -> None:

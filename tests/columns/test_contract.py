@@ -170,7 +170,7 @@ def test_the_mean_is_the_expectation(kind) -> None:
     if kind.listed:
         values = torch.tensor(kind.values, dtype=torch.float64)
     curved = getattr(getattr(kind, "rest", kind), "curve", 0.0)
-    if curved:  # the mean is winsorised
+    if curved:  # the mean is winsorized
         below = p.cumsum(0)
         low, high = (values[(below < share).sum()] for share in (0.025, 0.975))
         values = values.clamp(low, high)

@@ -13,7 +13,7 @@ from made.ask.exact import probability
 from made.cli import app
 from made.columns import registry
 from made.columns.base import Column
-from made.errors import DataError, ModelError
+from made.errors import DataError, ModelError, ParameterError
 from made.report.measure import measure
 from poisson import code, poisson
 
@@ -132,6 +132,11 @@ def test_the_command_line_finds_the_kind_by_an_environment_variable(folder, tmp_
 def test_the_name_of_a_registered_kind_is_enough(table) -> None:
     fitted = MADE(columns={"visits": "poisson"}, hidden_sizes=(4,), max_epochs=0).fit(table)
     assert fitted.model_.schema.columns[1] == Poisson(scale=table["visits"].mean())
+
+
+def test_a_misspelt_kind_is_refused_with_the_registered_ones(table) -> None:
+    with pytest.raises(ParameterError, match=r"'poison' is unknown: choose from .*, 'poisson', "):
+        MADE(columns={"visits": "poison"}).fit(table)
 
 
 @pytest.mark.parametrize("wrong", [-1, 2.5])

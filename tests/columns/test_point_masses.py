@@ -84,10 +84,15 @@ def test_draws_follow(kind) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_inner_and_outer_are_inverse(kind) -> None:
     values = torch.tensor([*kind.points, 1.0, 3.0, 100.0], dtype=torch.float64)
-    assert kind.valid(values).all()
     assert torch.allclose(kind.outer(kind.inner(values)), values, rtol=1e-12)
     codes = kind.inner(values).float()  # in single precision, points are still exact
     assert torch.equal(kind.outer(codes)[: kind.count], values[: kind.count])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_points_have_units_of_their_own_beside_those_of_the_rest(kind) -> None:
+    values = torch.tensor([*kind.points, 1.0, 3.0, 100.0], dtype=torch.float64)
+    codes = kind.inner(values).float()
     units = kind.encode(codes)
     assert units.shape == (len(values), kind.inputs)
     assert torch.equal(units[: kind.count, : kind.count], torch.eye(kind.count))
@@ -97,6 +102,11 @@ def test_inner_and_outer_are_inverse(kind) -> None:
     without = replace(kind, magnitudes=False).encode(codes)
     assert (without[: kind.count, kind.count :] == 0).all()
     assert (units[kind.count :, : kind.count] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_points_and_numbers_are_valid_and_infinity_only_if_it_is_a_point(kind) -> None:
+    assert kind.valid(torch.tensor([*kind.points, 1.0, 3.0, 100.0], dtype=torch.float64)).all()
     assert not kind.valid(torch.tensor([-INF, math.nan])).any()
     assert kind.valid(torch.tensor(INF)) == (INF in kind.points)
 

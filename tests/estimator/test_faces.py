@@ -15,7 +15,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -81,8 +81,11 @@ def test_cross_validation_of_a_frame_with_text_missing_and_unseen_values(face) -
 
 
 def test_cross_validation_of_a_distribution() -> None:
-    assert np.isfinite(cross_val_score(FAST, FRAME, cv=4, error_score="raise")).all()
-    assert np.isfinite(cross_val_score(FAST, FRAME, LABEL, cv=4, error_score="raise")).all()
+    (train, test), _ = folds = list(KFold(2).split(FRAME))
+    for y in (None, LABEL):
+        found = cross_val_score(FAST, FRAME, y, cv=folds, error_score="raise")
+        parts = [None if y is None else y.iloc[rows] for rows in (train, test)]
+        assert found[0] == clone(FAST).fit(FRAME.iloc[train], parts[0]).score(FRAME.iloc[test], parts[1])
 
 
 def test_cross_validation_of_iris() -> None:
@@ -134,7 +137,7 @@ def test_faces_in_a_column_transformer() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
     columns = ColumnTransformer([("sepal", MADEImputer(FAST), [0, 1]), ("petal", MADEImputer(FAST), [2, 3])])
-    assert np.isfinite(cross_val_score(make_pipeline(columns, MADEClassifier(FAST)), X, y, cv=2)).all()
+    assert cross_val_score(make_pipeline(columns, MADEClassifier(FAST)), X, y, cv=2).min() > 0.6
 
 
 @pytest.mark.parametrize("strategy", ["mean", "mode", "sample"])

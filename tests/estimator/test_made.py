@@ -270,7 +270,7 @@ def test_a_target_may_be_absent_from_the_frame() -> None:
         model.score_samples(FRAME.drop(columns="smoker"))
 
 
-def test_an_initialised_model_answers_everything() -> None:
+def test_an_initialized_model_answers_everything() -> None:
     model = MADE(**SMALL, max_epochs=0).fit(FRAME)
     assert model.n_epochs_ == 0
     assert np.isfinite(model.score_samples(FRAME)).all()

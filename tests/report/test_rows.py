@@ -10,24 +10,23 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from made import Numeric
-from made.report import column, figures
-from made.report.rows import arrow, infinite, numbers
+from made import MADE
+from made.report import figures
+from made.report.measure import measure
+from made.report.rows import arrow, infinite
 
 
-def test_dates_are_shown_as_dates() -> None:
-    """Whatever a model makes of them, a table of dates is drawn as one."""
-    days = pa.chunked_array([pa.array([datetime.date(2020, 1, 1), None, datetime.date(2024, 1, 1)])])
-    moments = pa.chunked_array([pa.array([datetime.datetime(1970, 1, 2, 0, 0, 1)], pa.timestamp("us", tz="UTC"))])
-    assert numbers(days)[[0, 2]].tolist() == [1577836800.0, 1704067200.0]
-    assert np.isnan(numbers(days)[1])
-    assert numbers(moments).tolist() == [86401.0]
-    assert numbers(pa.chunked_array([pa.array([datetime.time(0, 1)])])).tolist() == [60.0]
-    assert numbers(pa.chunked_array([pa.nulls(2)])).tolist() == pytest.approx([np.nan] * 2, nan_ok=True)
-    values = numbers(days)[[0, 2]]
-    found = column.compare("day", Numeric(0.0, 1.0), values, values, dates=True, random=np.random.default_rng(0))
-    drawn = figures.histogram(found.shares, "day", dates=True)
-    assert "2020-01-01" in drawn
+@pytest.mark.parametrize("kind", ["dates", "times", "text", "arrow"])
+def test_dates_are_shown_as_dates(kind) -> None:
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=int(day)) for day in (np.arange(200) * 37) % 1461]
+    columns = {"dates": days, "times": pd.to_datetime(days), "text": list(map(str, days))}
+    rows = pa.table({"day": days}) if kind == "arrow" else pd.DataFrame({"day": columns[kind]})
+    found = measure(MADE(hidden_sizes=(8,), max_epochs=1, random_state=0).fit(rows).model_, rows)
+    (compared,) = found.columns
+    assert (compared.dates, compared.distinct, compared.missing) == (True, 200, 0.0)
+    assert compared.distance is not None
+    drawn = figures.shares(compared)
+    assert re.search(r"2020-\d\d-\d\d", drawn)
     assert re.search(r"202[34]-\d\d-\d\d", drawn)
 
 

@@ -313,7 +313,10 @@ def test_where_training_had_none_a_missing_value_is_not_observed(answers) -> Non
 
 
 def test_finite_lists_of_masks_take_missing_values_that_are_values(incomes) -> None:
-    assert np.isfinite(MADE(**SMALL, masks=2, max_epochs=1, missing="category").fit(incomes).score(incomes))
+    finite = {**SMALL, "masks": 2, "max_epochs": 1}
+    with pytest.raises(DataError, match="has a missing value, but only a model with unlimited masks"):
+        MADE(**finite).fit(incomes)
+    assert np.isfinite(MADE(**finite, missing="category").fit(incomes).score_samples(incomes)).all()
 
 
 def test_missing_can_be_set_by_column(incomes) -> None:

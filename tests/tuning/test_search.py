@@ -82,6 +82,9 @@ def test_the_best_trial_can_be_trained_again_to_the_same_likelihood(whole) -> No
     assert whole.finished == 6
     assert whole.best_nll == min(trial.valid_nll for trial in whole.trials if trial.state == "complete")
     assert MADE(**whole.best_params).fit(TRAIN, X_valid=VALID).valid_nll_ == whole.best_nll
+
+
+def test_the_folder_has_the_trials_the_best_parameters_and_a_picture(whole) -> None:
     written = json.loads((whole.folder / "trials.json").read_text())
     assert [trial["valid_nll"] for trial in written] == [trial.valid_nll for trial in whole.trials]
     assert all(trial["seconds"] > 0 and trial["epochs"] > 0 for trial in written)

@@ -106,7 +106,7 @@ def probability(
     """
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
         raise ValueError(f"{argument('samples')} should be a whole number, at least 2, not {samples!r}.")
-    query = parse(question, fields) if isinstance(question, str) else question
+    query = parse(question, fields)
     kinds = list(ensemble.network.columns)
     conditions = boxes_of(query.given, fields, kinds)
     if known:

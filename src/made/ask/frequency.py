@@ -24,7 +24,7 @@ def satisfied(question: str | Query, fields: Sequence[Field], codes: NDArray[np.
         >>> satisfied("age < 30 | sex = f", fields, np.array([[0, 20.0], [0, 40.0], [1, 20.0], [0, np.nan]]))
         array([ 1.,  0., nan, nan])
     """
-    query = parse(question, fields) if isinstance(question, str) else question
+    query = parse(question, fields)
     kinds = [field.column for field in fields]
     asked, given = boxes_of(query.asked, fields, kinds), boxes_of(query.given, fields, kinds)
     known = ~np.isnan(codes[:, sorted({*columns_of(asked), *columns_of(given)})]).any(axis=1)

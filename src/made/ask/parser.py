@@ -52,8 +52,8 @@ HINTS = {"&": "write 'and'", "!": "write 'not', or != for 'differs from'", "~": 
 CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 
-def parse(text: str, fields: Sequence[Field]) -> Query:
-    """Parse a question about columns.
+def parse(question: str | Query, fields: Sequence[Field]) -> Query:
+    """Parse a question about columns; a parsed one is returned as it is.
 
     Example:
         >>> from made import Binary, Numeric
@@ -68,7 +68,7 @@ def parse(text: str, fields: Sequence[Field]) -> Query:
           age > 30 and jib = fixed
                        ^^^
     """
-    return _Parser(text, fields).query()
+    return question if isinstance(question, Query) else _Parser(question, fields).query()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ r"""Independent Bernoullis, and mixtures of them: the simplest exact likelihoods
 
 .. math:: p(x) = \sum_{k=1}^K \pi_k \prod_d \mu_{kd}^{x_d} (1 - \mu_{kd})^{1 - x_d}
 
-K = 1 is independence. Fitted by expectation maximisation (Dempster, Laird and Rubin, 1977), with smoothing: a component
+K = 1 is independence. Fitted by expectation maximization (Dempster, Laird and Rubin, 1977), with smoothing: a component
 is a posterior mean, under a prior that counts the column means of the table as s rows,
 
 .. math::
@@ -89,11 +89,11 @@ class BernoulliMixture(Baseline):
         rows, others = train.astype(np.float32), valid.astype(np.float32)
         found, place = [], len(strengths) // 2
         for number in numbers:
-            fit = self._maximise(rows, others, number, strengths[place], end)
+            fit = self._maximize(rows, others, number, strengths[place], end)
             for step in (1, -1) if number > 1 else ():  # a local search from the best strength so far
                 start = place
                 while 0 <= place + step < len(strengths):
-                    other = self._maximise(rows, others, number, strengths[place + step], end)
+                    other = self._maximize(rows, others, number, strengths[place + step], end)
                     if other.score <= fit.score:
                         break
                     fit, place = other, place + step
@@ -106,8 +106,8 @@ class BernoulliMixture(Baseline):
         self.prior_, self.mean_, self.strength_, _, self.epochs = best
         self.size = best.mean.size + len(best.prior) - 1
 
-    def _maximise(self, rows: Singles, others: Singles, components: int, strength: float, end: float) -> _Fit:
-        """Expectation maximisation with early stopping by the validation rows."""
+    def _maximize(self, rows: Singles, others: Singles, components: int, strength: float, end: float) -> _Fit:
+        """Expectation maximization with early stopping by the validation rows."""
         random = np.random.default_rng(self.seed)
         table = (rows.sum(axis=0, dtype=np.float64) + 1) / (len(rows) + 2)
         mean = table[None]

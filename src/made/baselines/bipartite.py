@@ -50,11 +50,11 @@ class Bipartite(NamedTuple):
         return Bipartite(self.W.t(), self.b, self.a)
 
     def neg_free_energy(self, x: Tensor) -> Tensor:
-        """log of the unnormalised probability of x, y summed out. Shapes: (rows, A) to (rows)."""
+        """log of the unnormalized probability of x, y summed out. Shapes: (rows, A) to (rows)."""
         return x @ self.a + F.softplus(torch.addmm(self.b, x, self.W)).sum(dim=1)
 
     def neg_energy(self, x: Tensor, y: Tensor) -> Tensor:
-        """log of the unnormalised p(x, y), or its mean under independent units of these probabilities.
+        """log of the unnormalized p(x, y), or its mean under independent units of these probabilities.
 
         Shapes: (rows, A), (rows, B) to (rows).
         """
@@ -74,7 +74,7 @@ class Bipartite(NamedTuple):
 
 
 class CenteredBipartite(nn.Module):
-    r"""A trainable :class:`Bipartite`, parameterised by units minus their means m and n.
+    r"""A trainable :class:`Bipartite`, parameterized by units minus their means m and n.
 
     .. math:: \log p(x, y) = a \cdot x + b \cdot y + (x - m)^T W (y - n) + const
 
@@ -230,7 +230,7 @@ def sample_visible(model: Bipartite, base: Tensor, n: int, *, temperatures: int 
 
 
 def _enumerate_smaller_side(model: Bipartite) -> tuple[Tensor, Tensor]:
-    """All states of the smaller side, and the log of their unnormalised probabilities in float64."""
+    """All states of the smaller side, and the log of their unnormalized probabilities in float64."""
     side = model if len(model.a) <= len(model.b) else model.transposed()
     states, double = enumerate_states(len(side.a)), side.detach().double()
     weights = [double.neg_free_energy(some.double()) for some in states.split(STATES_AT_A_TIME)]

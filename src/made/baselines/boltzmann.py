@@ -37,7 +37,7 @@ approximated by a factorial q (mean field),
     \mu^1 = \sigma(b^1 + (W^1)^T x + W^2 \mu^2), \qquad \mu^2 = \sigma(b^2 + (W^2)^T \mu^1), \qquad
     \log p(x) \ge E_q [\log p^*(x, h^1, h^2)] + H(q) - \log Z.
 
-Training maximises this bound with persistent chains. First an RBM of columns and :math:`h^1` is trained alone. Then
+Training maximizes this bound with persistent chains. First an RBM of columns and :math:`h^1` is trained alone. Then
 :math:`h^2` is added with weights close to zero, so that the bound starts within 0.01 nats of the RBM's likelihood; if
 training does not improve it, these initial weights are kept.
 """

@@ -20,7 +20,7 @@ from made.model.checkpoint import read_tensors
 
 @dataclass
 class Progress:
-    """The progress of a training.
+    """The progress of a training run.
 
     Attributes:
         epochs: completed epochs.
@@ -42,7 +42,7 @@ class Progress:
 def save_progress(
     path: Path, settings: str, progress: Progress, tensors: Mapping[str, Tensor], generator: torch.Generator
 ) -> None:
-    """Write the state of a training with these settings; the tensors are float32 or float64."""
+    """Write the state of a training run with these settings; the tensors are float32 or float64."""
     path.parent.mkdir(parents=True, exist_ok=True)
     facts = json.dumps({"settings": settings} | dataclasses.asdict(progress))
     every = {name: tensor.detach().clone() for name, tensor in tensors.items()}
@@ -52,7 +52,7 @@ def save_progress(
 
 
 def load_progress(path: Path, settings: str, generator: torch.Generator) -> tuple[Progress, dict[str, Tensor]] | None:
-    """The saved state of a training with the same settings, or ``None``; restores the state of the generator."""
+    """The saved state of a training run with the same settings, or ``None``; restores the state of the generator."""
     if not path.exists():
         return None
     tensors, facts = read_tensors(path)
@@ -61,6 +61,6 @@ def load_progress(path: Path, settings: str, generator: torch.Generator) -> tupl
     try:
         progress, state = Progress(**facts), tensors.pop("generator")
     except (TypeError, KeyError):
-        raise ModelError(f"{path} is not the state of a training: remove it.") from None
+        raise ModelError(f"{path} is not the state of a training run: remove it.") from None
     generator.set_state(state.byte())
     return progress, tensors

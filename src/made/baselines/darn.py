@@ -8,7 +8,7 @@ Hidden units are binary and stochastic, and autoregressive like the columns:
     q(h \mid x) = \prod_j \sigma(e_j + (E x)_j)
 
 (each :math:`\sigma` is the probability of a 1). Sampling is fast, but p(x) is a sum over all states of h. Training
-maximises the bound :math:`E_q[\log p(x, h) - \log q(h \mid x)]`; the reported likelihood is importance-sampled,
+maximizes the bound :math:`E_q[\log p(x, h) - \log q(h \mid x)]`; the reported likelihood is importance-sampled,
 
 .. math:: \log p(x) \approx \log \frac{1}{S} \sum_s \frac{p(x, h_s)}{q(h_s \mid x)}, \qquad h_s \sim q(h \mid x),
 

@@ -41,7 +41,7 @@ VALIDATION_PARTS = 4000  # random parts of the validation rows, the same in all 
 class OrderlessNetwork(nn.Module):
     r"""The parameters of orderless NADE: its logits given some columns, and its likelihood in one ordering.
 
-    Its inputs are standardised, :math:`\frac{x - \mu}{s} \odot m` instead of :math:`x \odot m`. The model is the same,
+    Its inputs are standardized, :math:`\frac{x - \mu}{s} \odot m` instead of :math:`x \odot m`. The model is the same,
     with :math:`W_d / s_d` and :math:`U_d - \mu_d W_d / s_d` for W and U, but it trains faster.
     See :class:`EoNADE` for the arguments.
     """

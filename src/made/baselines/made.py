@@ -27,7 +27,7 @@ import numpy as np
 from made.baselines.protocol import Baseline, Bits, LogProb
 from made.parameters import PLAIN
 
-# From no regularisation to much. One-hot tables need high learning rates and biases that start at zero, tables of a few
+# From no regularization to much. One-hot tables need high learning rates and biases that start at zero, tables of a few
 # hundred rows the opposite.
 TRIES: tuple[Mapping[str, Any], ...] = (
     {"learning_rate": 3e-2, "bias": "zero"},

@@ -135,7 +135,7 @@ class NADENetwork(nn.Module):
             self.register_buffer("scale", torch.ones(columns))
 
     def start(self, x: Tensor, seed: int = 0) -> None:
-        """Start with independent columns; with standardised inputs, from V = 0 and W of a matching scale."""
+        """Start with independent columns; with standardized inputs, from V = 0 and W of a matching scale."""
         share = column_means(x)
         with torch.no_grad():
             self.c.copy_(share.logit())

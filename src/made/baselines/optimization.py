@@ -136,7 +136,7 @@ def _assign(weights: list[Tensor], values: list[Tensor]) -> None:
 def _tensors(
     weights: list[Tensor], average: list[Tensor], best: list[Tensor], optimizer: Optimizer
 ) -> dict[str, Tensor]:
-    """All tensors of a training, by name."""
+    """All tensors of a training run, by name."""
     parts: dict[str, dict[str, Tensor]] = {}
     for number, (weight, mean, kept) in enumerate(zip(weights, average, best, strict=True)):
         parts[str(number)] = {"weight": weight, "average": mean, "best": kept} | optimizer.state[weight]
@@ -146,7 +146,7 @@ def _tensors(
 def _restore(
     tensors: dict[str, Tensor], weights: list[Tensor], average: list[Tensor], optimizer: Optimizer
 ) -> list[Tensor]:
-    """Restore the state of a training from its tensors, and return the best weights."""
+    """Restore the state of a training run from its tensors, and return the best weights."""
     best = []
     for number, (weight, mean) in enumerate(zip(weights, average, strict=True)):
         named = {name.partition(".")[2]: each for name, each in tensors.items() if name.startswith(f"{number}.")}

@@ -10,7 +10,7 @@ instead of columns, so that columns can share a hidden layer; see :mod:`made.bas
     p_o(x) &= \prod_i p(x_{o_i} \mid x_{o_{<i}}), \quad p(x_{o_i} = 1 \mid x_{o_{<i}}) = \sigma(c_{o_i} + V_{o_i} h_i),
     \quad p(x) = \frac{1}{R} \sum_r p_{o_r}(x).
 
-Inputs may be standardised, :math:`(x - \mu) / s`; :math:`\mu` is subtracted where U is added, after each block.
+Inputs may be standardized, :math:`(x - \mu) / s`; :math:`\mu` is subtracted where U is added, after each block.
 
 If some of the updates use random orderings, any columns can be conditioned on: they come first in an ordering. EoNADE
 is the same model, but its updates predict a random part of each row given the rest; an update here predicts every
@@ -51,7 +51,7 @@ class TiedMADE(NADE):
             where the seed is the number of the first; or the ``"natural"`` one.
         orderings: R, the number of orderings.
         any_order: the share of updates with a random ordering, so that any columns can be conditioned on.
-        standardized: whether inputs are standardised, and columns start independent.
+        standardized: whether inputs are standardized, and columns start independent.
         line: the columns of a block, as a line of an image; 0 for blocks of the default width.
         moved: the share of rows that are shifted by a pixel in training.
         image: height and width of an image, for ``"walk"`` and ``moved``.

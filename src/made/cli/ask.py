@@ -16,6 +16,7 @@ from made.display import visible
 from made.errors import DataError
 
 if TYPE_CHECKING:
+    from made.ask.expressions import Query
     from made.model.model import Model
 
 MOST_BYTES = 16 << 20  # of standard input
@@ -53,12 +54,11 @@ def ask(
     from made.ask.parser import parse
 
     model = load(folder)
-    for text in texts:  # report what cannot be parsed before computing anything
-        parse(text, model.schema.fields)
-    counts = None if data is None else _counts(model, texts, data)
+    queries = [parse(text, model.schema.fields) for text in texts]  # errors come before anything is computed
+    counts = None if data is None else _counts(model, queries, data)
     answers = []
-    for index, text in enumerate(texts):
-        answer = model.probability(text, samples=samples or SAMPLES, random_state=seed)
+    for index, query in enumerate(queries):
+        answer = model.probability(query, samples=samples or SAMPLES, random_state=seed)
         answers.append({**asdict(answer), "interval": list(answer.interval)})
         beside = ""
         if counts is not None:
@@ -71,14 +71,14 @@ def ask(
         print_json({"answers": answers})
 
 
-def _counts(model: Model, texts: list[str], data: str) -> list[tuple[int, int]]:
+def _counts(model: Model, queries: list[Query], data: str) -> list[tuple[int, int]]:
     """For each question, in how many rows the condition holds, and among how many."""
     import numpy as np
 
-    total = np.zeros((len(texts), 2), dtype=np.int64)
+    total = np.zeros((len(queries), 2), dtype=np.int64)
     for _, rows in stream_rows(data, model):
-        for index, text in enumerate(texts):
-            found = model.satisfied(text, rows)
+        for index, query in enumerate(queries):
+            found = model.satisfied(query, rows)
             total[index] += [int(np.nansum(found)), int((~np.isnan(found)).sum())]
     return [(int(rows), int(among)) for rows, among in total]
 

@@ -37,7 +37,7 @@ def compare(
             "the first nine, whose likelihoods are exact",
         ),
     ] = None,
-    budget: Annotated[float, option("Minutes for training all models; 0 for no limit.")] = 10,
+    budget: Annotated[float, option("Minutes for training all models together; 0 for no limit.")] = 10,
     valid: VALID = None,
     test: Annotated[str | None, option("Test rows, like DATA.", "the test split, or a random tenth")] = None,
     out: Annotated[str | None, page_option("compare")] = None,
@@ -88,7 +88,7 @@ def compare(
         count = f": {len(results)} of {len(systems)} models were" if results else " before any model was"
         raise Interrupted(f"stopped{count} done.", stopped)
     if all(each.error for each in results):
-        raise Diverged("none of the models has a number.")
+        raise Diverged("none of the models has an NLL.")
 
 
 def _facts(results: Sequence[Result], setting: Setting) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _show(results: Sequence[Result], setting: Setting) -> None:
     print_table(title, columns, lines, right=numbers, simple=True, least_width=120)
     kinds = {each.kind for each in order}
     for mark, there in (
-        ("* all the time that it had", any(each.stopped for each in order)),
+        ("* training reached its time limit", any(each.stopped for each in order)),
         ("≈ an estimate; its standard error (s.e.) is in the interval, too", "estimate" in kinds),
         ("≤ an upper bound: the true NLL is this or lower", "bound" in kinds),
     ):

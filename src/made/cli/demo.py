@@ -42,12 +42,13 @@ class DemoPart(StrEnum):
 @command
 def demo(
     part: Annotated[
-        DemoPart, Argument(help="penguins: a table is learned and queried; digits: Figure 3 of the paper, in small.")
+        DemoPart,
+        Argument(help="penguins: learn a table and query it; digits: a small version of Figure 3 of the paper."),
     ] = DemoPart.penguins,
     out: Annotated[Path, option("Folder for the model and all other files.")] = Path("demo"),
     seed: Annotated[int, option("Random seed.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
-    """Learn a table of penguins, fill its missing values, explain its oddest rows, answer questions, write a report.
+    """Learn a table of penguins, fill its missing values, explain odd rows, answer questions, and write a report.
 
     `made demo digits` trains on handwritten digits instead, compares the model with simpler ones, and draws new digits.
     Both take less than a minute on two cores.
@@ -141,12 +142,10 @@ def _answer(model: MADE, rows: pa.Table, question: str) -> dict[str, Any]:
     """A question's answer by the model, and the frequency in the table."""
     import numpy as np
 
-    from made.ask.parser import parse
-
     answer, given = model.probability(question), question.partition("|")[2]
     holds, among = (int(np.nansum(model.model_.satisfied(each, rows))) for each in (question, given))
     return {
-        "question": str(parse(question, model.model_.schema.fields)),
+        "question": answer.question,
         "probability": answer.probability,
         "standard_error": answer.standard_error,
         "answer": str(answer),

@@ -20,7 +20,7 @@ def denoise(
     out: OUT = None,
     error: Annotated[float, option("Probability that an entry is wrong.")] = 0.05,
     column_error: Annotated[
-        str | None, option("That probability by column, such as 'age=0.2, job=0'.", "--error")
+        str | None, option("The same for single columns, such as 'age=0.2, job=0'.", "--error")
     ] = None,
     mean: Annotated[bool, flag("--mean", "Write the mean of each entry instead of the most likely row.")] = False,
     changes: Annotated[str | None, option("File that lists the changed entries.", "none")] = None,

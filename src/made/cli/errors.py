@@ -124,7 +124,7 @@ def _exit_code(error: BaseException) -> int:
     ):
         if isinstance(error, kinds):
             return code
-    # Library errors are recognised by the name of their module, without importing it.
+    # Library errors are recognized by the name of their module, without importing it.
     if type(error).__module__.partition(".")[0] in ("pyarrow", "zipfile", "csv", "_csv", "tomllib"):
         return 3
     return 3 if is_out_of_memory(error) else 1

@@ -16,7 +16,7 @@ from made.cli.printing import mode, print_json, say
 def evaluate(folder: MODEL, data: DATA, given: GIVEN = None, masks: MASKS = None, seed: SEED = None) -> None:
     """Print the mean negative log-likelihood (NLL) of rows, with its 95 % interval.
 
-    Of a named dataset, the test rows are evaluated by default.
+    By default, the test rows of a named dataset are evaluated.
     """
     import numpy as np
     import torch

@@ -19,7 +19,6 @@ from made.errors import UnseenWarning
 if TYPE_CHECKING:
     import torch
 
-REFERENCE = 500  # rows that are drawn from the model
 MOST_ENTRIES = 4
 
 
@@ -53,7 +52,7 @@ def explain(
     folder: MODEL,
     data: DATA,
     out: OUT = None,
-    top: Annotated[int, option("How many rows to show.", min=1)] = 10,
+    top: Annotated[int, option("Number of rows to show.", min=1)] = 10,
     on_error: ON_ERROR = OnError.stop,
     safe_csv: SAFE_CSV = False,
     masks: MASKS = None,
@@ -82,7 +81,7 @@ def explain(
             one = rows.slice(place, 1) if hasattr(rows, "column_names") else rows[place : place + 1]
             oddest.append((first + int(row), float(nll), one))
         oddest = sorted(oddest, key=lambda each: (-each[1], each[0]))[:top]
-    usual = model.usual_surprise(model.sample(REFERENCE, random_state=0))
+    usual = model.usual_surprise()
     found: list[dict[str, Any]] = []
     for row, nll, one in oddest:
         with warnings.catch_warnings():

@@ -67,17 +67,20 @@ def fit(
     ] = None,
     resume: Annotated[bool, flag("--resume", "Resume the training in --out.")] = False,
     overwrite: Annotated[bool, flag("--overwrite", "Replace the model in --out.")] = False,
-    image: Annotated[str | None, option("Shape of rows that are images, such as 28x28.", "none")] = None,
+    image: Annotated[str | None, option("Shape of the images, if rows are images, such as 28x28.", "none")] = None,
     workers: Annotated[
-        int | None, option("Processes of this machine, or of --ray, that train together.", "1", min=1, max=256)
+        int | None,
+        option(
+            "Number of processes that train together, on this machine or on the cluster of --ray.", "1", min=1, max=256
+        ),
     ] = None,
     ray: RAY = None,
     **options: Any,
 ) -> None:
     """Learn the distribution of a table, and save the model in a folder.
 
-    The folder holds checkpoints during training: however a run was stopped, --resume continues it, to the same weights.
-    If one of several workers is killed, all are started again, and resume the run.
+    The folder holds checkpoints during training: however a run was stopped, --resume continues it and ends with the
+    same weights. If one of several workers is killed, all of them are restarted, and resume the run.
     Files are read piece by piece. The codes of a large table go to memory-mapped files in the folder, which are removed
     at the end.
     """

@@ -12,7 +12,7 @@ from made.display import visible
 
 @command
 def info(folder: MODEL, seed: SEED = None) -> None:
-    """Show what a model is: its columns and their kinds, its parameters, how it was trained."""
+    """Show what a model is: its columns and their kinds, its parameters, and how it was trained."""
     model = load(folder, quiet=True)
     config, best, nll = model.config, model.config.scores.get("best_epoch"), model.config.scores.get("valid_nll")
     columns, weights = describe_columns(model.schema), model.network.state_dict().values()

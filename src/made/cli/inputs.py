@@ -12,6 +12,7 @@ from made.cli.errors import usage
 from made.cli.printing import note
 from made.cli.process import quick_imports
 from made.errors import DataError, ModelError
+from made.io import ENDINGS, SUFFIXES
 
 if TYPE_CHECKING:
     from made.io.files import Files
@@ -53,7 +54,7 @@ def _file(source: str) -> str | None:
     from made.io import datasets
 
     path = Path(source)
-    if source == "-" or path.exists() or path.suffix.partition(":")[0] in (".csv", ".parquet", ".npy", ".npz"):
+    if source == "-" or path.exists() or path.suffix.partition(":")[0] in SUFFIXES:
         return source
     table = datasets.table_file(source)
     return None if table is None else str(table)
@@ -77,7 +78,7 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
     if not datasets.known(name):
         raise DataError(
             f"{source!r} is neither a file nor a named dataset: the datasets are "
-            f"{', '.join([*datasets.TABLES, *datasets.NAMES])}; files end in .csv, .parquet, .npy or .npz."
+            f"{', '.join([*datasets.TABLES, *datasets.NAMES])}; files end in {ENDINGS}."
         )
     data = datasets.load(name)
     return getattr(data, chosen or split), data.image

@@ -12,14 +12,14 @@ from made.cli.options import MASKS, MODEL, SEED, option
 @command
 def mcp(
     folder: MODEL,
-    name: Annotated[str | None, option("What the table is called, for the assistant.", "the folder's name")] = None,
+    name: Annotated[str | None, option("Name of the table, for the assistant.", "the folder's name")] = None,
     masks: MASKS = None,
     seed: SEED = None,
 ) -> None:
     """Serve a model to an assistant by the Model Context Protocol, on standard input and output.
 
     The assistant gets tools (info, ask, predict, sample, impute, explain, score) and the model's card; it never sees
-    the table. It starts this command by itself, once that is in its configuration: {"mcpServers": {"churn": {"command":
+    the table. The assistant starts this command, once its configuration has it: {"mcpServers": {"churn": {"command":
     "made", "args": ["mcp", "/path/to/model"]}}}. The server ends when its standard input does.
     """
     model = load(folder, masks, seed=seed)

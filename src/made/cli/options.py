@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from made.io import SUFFIXES
+
 
 def option(text: str, default: str | bool = True, name: str | None = None, **limits: Any) -> Any:
     """An option in an annotation: its help text, the default as the help shows it, and limits of a number."""
@@ -30,7 +32,7 @@ DATA = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="File (.csv, .parquet, .npy, .npz), - for standard input, or a named dataset (penguins, adult:test, ...).",
+        help=f"File ({', '.join(SUFFIXES)}), - for standard input, or a named dataset (penguins, adult:test, ...).",
         show_default=False,
     ),
 ]
@@ -38,7 +40,7 @@ FILES = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="Files (.csv, .parquet, .npy, .npz), a folder of files, or a glob such as 'data/*.parquet': together one "
+        help=f"Files ({', '.join(SUFFIXES)}), a folder of files, or a glob such as 'data/*.parquet': together one "
         "table, which may be larger than memory. Or - for standard input, or a named dataset (penguins, adult, ...).",
         show_default=False,
     ),
@@ -47,11 +49,11 @@ VALID = Annotated[str | None, option("Validation rows, like DATA.", "the validat
 GIVEN = Annotated[str | None, option("Columns to condition on, such as age,job.", "none")]
 RAY = Annotated[
     str | None,
-    option("Head of a Ray cluster, host:port, to run on; this machine must be one of its nodes.", "none"),
+    option("Ray cluster to run on, host:port of its head; this machine must be one of its nodes.", "none"),
 ]
-MASKS = Annotated[int | None, option("Number of masks to average, if unlimited.", "the model's", min=1)]
+MASKS = Annotated[int | None, option("Number of masks to average, if the model's are unlimited.", "the model's", min=1)]
 SEED = Annotated[int | None, option("Random seed.", "the model's", min=0, max=2**32 - 1)]
-OUT = Annotated[str | None, option("Output file (.csv, .parquet, .npy, .npz).", "- (standard output)")]
+OUT = Annotated[str | None, option(f"Output file ({', '.join(SUFFIXES)}).", "- (standard output)")]
 SAFE_CSV = Annotated[
     bool,
     flag("--safe-csv", "In CSV output, put ' before text that a spreadsheet would run as a formula (=, +, -, @, tab)."),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from made.cli.output import Output
 from made.cli.questions import Answer
 from made.errors import QuestionError
+from made.io import SUFFIXES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +78,7 @@ class Parts:
                 yield parquet.read_table(path)
 
     def write(self, answer: Answer, tally: dict[str, Any]) -> None:
-        """Write the next answer; ``tally`` summarises all answers so far."""
+        """Write the next answer; ``tally`` summarizes all answers so far."""
         if not self._writers:
             for name in [*self.folders, *([SCORES] if SCORES in answer.tables else [])]:
                 self._writers[name] = self._open.enter_context(self._part(name, self.parts))
@@ -101,8 +102,6 @@ class Parts:
         self._lock.__exit__(kind, error, trace)
 
     def _part(self, name: str, number: int) -> Output:
-        from made.io.checks import SUFFIXES
-
         if name == SCORES:
             return Output(str(self.main / f"{SCORES}-{number:06d}.parquet"), silent=True)
         folder, own = self.folders[name], self.outputs[name]

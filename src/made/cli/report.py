@@ -23,8 +23,8 @@ def report(
     samples: Annotated[
         int | None, option("Number of samples to draw.", "as many as DATA, at most 10000", min=1, max=10**6)
     ] = None,
-    rows: Annotated[int, option("Number of rows of DATA to use; of more, a random subset.", min=1)] = 20_000,
-    top: Annotated[int, option("How many of the least likely rows to show.", min=1)] = 10,
+    rows: Annotated[int, option("Number of rows of DATA to use; a random subset of a larger table.", min=1)] = 20_000,
+    top: Annotated[int, option("Number of the least likely rows to show.", min=1)] = 10,
     held_out: Annotated[
         str | None, option("Held-out rows, to measure privacy; DATA must then be the training rows.", "none")
     ] = None,

@@ -1,4 +1,4 @@
-"""`made serve`: a page and an HTTP API to look into models."""
+"""`made serve`: a page and an HTTP API to explore models."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ def serve(
     folders: Annotated[
         list[Path], Argument(metavar="MODEL", help="Folders of models; each is served under its folder's name.")
     ],
-    host: Annotated[str, option("Address to listen at; any but loopback needs --token-file.")] = "127.0.0.1",
+    host: Annotated[str, option("Address to listen on; any other than loopback needs --token-file.")] = "127.0.0.1",
     port: Annotated[int, option("Port; 0 for any that is free.", min=0, max=65535)] = 8000,
     token_file: Annotated[
         Path | None, option("File with a token that clients must send as 'Authorization: Bearer TOKEN'.", "none")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, option("Further name of the server to accept in the Host header.", "none")
+        list[str] | None, option("Another name of the server to accept in the Host header; may be repeated.", "none")
     ] = None,
-    max_body: Annotated[int, option("Bytes of a request's body.", min=1)] = 8 << 20,
-    max_rows: Annotated[int, option("Rows of a request.", min=1)] = 10_000,
-    max_samples: Annotated[int, option("Rows to draw, or paths of an estimate, in a request.", min=1)] = 100_000,
-    max_waiting: Annotated[int, option("Requests that wait while one is computed.", min=1)] = 64,
-    max_seconds: Annotated[float, option("Seconds that a request may take.", min=0.1)] = 30.0,
-    max_connections: Annotated[int, option("Connections that are open at a time.", min=1)] = 1024,
+    max_body: Annotated[int, option("Maximum size of the body of a request, in bytes.", min=1)] = 8 << 20,
+    max_rows: Annotated[int, option("Maximum number of rows in a request.", min=1)] = 10_000,
+    max_samples: Annotated[
+        int, option("Maximum number of rows to draw, or of sample paths, in a request.", min=1)
+    ] = 100_000,
+    max_waiting: Annotated[int, option("Maximum number of requests that wait while one is computed.", min=1)] = 64,
+    max_seconds: Annotated[float, option("Maximum time for a request, in seconds.", min=0.1)] = 30.0,
+    max_connections: Annotated[int, option("Maximum number of open connections.", min=1)] = 1024,
 ) -> None:
-    """Serve a page and an HTTP API to look into models, until Ctrl-C or SIGTERM.
+    """Serve a page and an HTTP API to explore models, until Ctrl-C or SIGTERM.
 
     The page shows how the distribution of every column moves when some are set, answers questions, finds odd rows, and
     describes the model. The API answers the same queries; its schema is /openapi.json. Models are read once: one that
@@ -53,7 +55,7 @@ def serve(
         raise ImportError(f"'made serve' needs {error.name}: pip install 'made[serve]'") from None
     token = None if token_file is None else _token(token_file)
     if token is None and not is_loopback(host):
-        raise usage(f"'--host {host}' lets other machines ask: give a '--token-file', or listen at 127.0.0.1.")
+        raise usage(f"'--host {host}' lets other machines ask: give a '--token-file', or listen on 127.0.0.1.")
     names = [folder.resolve().name for folder in folders]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise usage(f"two models are called {twice!r}: rename one of their folders.")

@@ -39,7 +39,7 @@ def sql(
     query: Annotated[str, Argument(metavar="QUERY", help="SQL; - for standard input.", show_default=False)],
     name: Annotated[
         list[str] | None,
-        Option(help="Prefix of a model's functions; once for each model.", show_default="the folder's name"),
+        Option(help="Prefix of a model's functions; give it once for each model.", show_default="the folder's name"),
     ] = None,
     out: OUT = None,
     safe_csv: SAFE_CSV = False,

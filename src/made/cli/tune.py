@@ -31,7 +31,7 @@ def tune(
     trials: Annotated[
         int | None, option("Number of trials, including those already in --out.", str(TRIALS), min=1)
     ] = None,
-    timeout: Annotated[float | None, option("Seconds after which no trial is started.", "none")] = None,
+    timeout: Annotated[float | None, option("Seconds after which no further trial is started.", "none")] = None,
     jobs: Annotated[int, option("Number of processes that train in parallel.", min=1, max=256)] = 1,
     space: Annotated[
         Path | None,
@@ -44,14 +44,14 @@ def tune(
     storage: Annotated[
         str | None,
         option(
-            "Shared file, or database URL such as postgresql://host/name, by which machines search together.", "none"
+            "Shared file, or database URL such as postgresql://host/name, for a search on several machines.", "none"
         ),
     ] = None,
     seed: Annotated[int | None, option("Random seed of the search and of training.", "0", min=0, max=2**32 - 1)] = None,
 ) -> None:
     """Search for the parameters with the best likelihood of validation rows.
 
-    An interrupted search can be continued by --resume. The best parameters are written for `made fit --config`.
+    --resume continues an interrupted search. The best parameters are written for `made fit --config`.
     To search on several machines, give the same command on each, with the same rows, the same --storage and a folder of
     its own in --out: each trains some of the trials, and takes over the trials of lost machines.
     """

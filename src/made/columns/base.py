@@ -2,10 +2,10 @@ r"""The interface of a column kind: values to input units, and the distribution 
 
 The network knows only how many input and output units a column has. Everything else that depends on the kind is a
 method of :class:`Column`, so a new kind is one subclass and one call of :func:`made.columns.registry.register`
-(``docs/columns.md`` has a complete example). All methods are vectorised over rows and over columns of one kind: values
+(``docs/columns.md`` has a complete example). All methods are vectorized over rows and over columns of one kind: values
 have the shape ``(...)`` and units one axis more, ``(..., units)``.
 
-A kind may transform values for its own use, for example standardise them: :meth:`Column.inner` does so and
+A kind may transform values for its own use, for example standardize them: :meth:`Column.inner` does so and
 :meth:`Column.outer` undoes it. *Values of the table* are those before :meth:`Column.inner`. NaN marks a missing value;
 only :meth:`Columns.check` sees it. All other methods get an allowed value (0 always is) in its place, and the caller
 discards the result.
@@ -37,8 +37,9 @@ MISSING = sys.float_info.max
 # Limits of the default inversion of a CDF: how far out a quantile may lie, and the bits of a double.
 MOST_DOUBLINGS, MOST_HALVINGS = 200, 300
 
-# Summaries: the levels at which means are winsorised, and the least level of a quantile, since there are no data in the
-# far tails.
+# Summaries: the levels at which means are winsorized,
+# and the least level of a quantile, since there are no data in the far tails.
+LEVELS = (0.05, 0.5, 0.95)
 TAILS = (0.005, 0.995)
 POINTS = 1024
 LEAST_LEVEL = 0.5 / POINTS
@@ -194,7 +195,7 @@ class Column(ABC):
         """Mean, standard deviation and quantiles of a mixture over masks, among values that are not missing.
 
         A quantile is a value that the column can have; its level is at least :data:`LEAST_LEVEL` from 0 and 1. The
-        moments are winsorised at :data:`TAILS`. The default takes them from a grid of draws, 1024 in all.
+        moments are winsorized at :data:`TAILS`. The default takes them from a grid of draws, 1024 in all.
 
         Arguments:
             log_weights: the log probability of each mask, (masks, rows).
@@ -237,7 +238,7 @@ class Column(ABC):
         return (weights * values).sum(dim=0)
 
     def height(self, units: Tensor, values: Tensor) -> Tensor:
-        """What the mode maximises: the log-likelihood, made comparable between points and densities."""
+        """What the mode maximizes: the log-likelihood, made comparable between points and densities."""
         return self.log_prob(units, values)
 
     def tempered(self, units: Tensor, temperature: float) -> Tensor:
@@ -284,7 +285,7 @@ class Column(ABC):
         return self
 
     def with_standardized_inputs(self, codes: NDArray[np.float64]) -> Column:
-        """This kind, with binary inputs standardised by the mean of these codes. Default: no change."""
+        """This kind, with binary inputs standardized by the mean of these codes. Default: no change."""
         return self
 
     def with_cuts(self, cuts: Sequence[float]) -> Column:

@@ -18,7 +18,7 @@ from made.columns.form import Form, Target
 from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
-LEAST_DEVIATION = 0.1  # of a standardised input
+LEAST_DEVIATION = 0.1  # of a standardized input
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Binary(Column):
 
     Arguments:
         signed: code the input as -1 and +1; 0, the input of a masked or missing value, is then neither.
-        share: the share of ones; the input is then standardised by it, with a standard deviation of at least 0.1, so
+        share: the share of ones; the input is then standardized by it, with a standard deviation of at least 0.1, so
             that rare ones do not become large inputs.
         unseen: the distribution of all other numbers; their input is 0, as if missing. ``None``: they are not allowed.
 
@@ -54,7 +54,7 @@ class Binary(Column):
         if self.share is None:
             return
         if self.signed:
-            raise ValueError("'signed' is for inputs that are not standardised by a 'share'.")
+            raise ValueError("'signed' is for inputs that are not standardized by a 'share'.")
         if not isinstance(self.share, Tensor) and not 0 < self.share < 1:
             raise ValueError(f"'share' should be above 0 and below 1, not {self.share!r}.")
 
@@ -64,7 +64,7 @@ class Binary(Column):
 
     @property
     def family(self) -> object:
-        return self if self.share is None else (Binary, "standardised", self.unseen)
+        return self if self.share is None else (Binary, "standardized", self.unseen)
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:

@@ -1,4 +1,4 @@
-"""The columns of a table together, vectorised over columns of one kind."""
+"""The columns of a table together, vectorized over columns of one kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Columns of numbers: a mixture of logistics on standardised values, and of integers by areas under its density.
+r"""Columns of numbers: a mixture of logistics on standardized values, and of integers by areas under its density.
 
 With :math:`z = (x - \text{location}) / \text{scale}` and :math:`t_k = (z - \mu_k) / s_k`, the density is
 
@@ -13,7 +13,7 @@ which loses no digits in the tails. A draw at u from a component truncated to [a
 
 .. math:: \frac{\sigma(a) + u (\sigma(b) - \sigma(a))}{\sigma(-b) + (1 - u) (\sigma(b) - \sigma(a))}.
 
-Amounts that range over orders of magnitude are standardised on a curved scale (:mod:`made.columns.transform`), whose
+Amounts that range over orders of magnitude are standardized on a curved scale (:mod:`made.columns.transform`), whose
 slope is part of the density. The mixture of a column with a least value is truncated there:
 :math:`p(x) / \sum_k \pi_k \sigma((\mu_k - z_\text{low}) / s_k)`.
 
@@ -65,7 +65,7 @@ class Numeric(Scaled):
     value that often repeats cannot make a density infinite.
 
     Arguments:
-        location, scale: standardise the values (on the curved scale, if there is one), for example median and spread.
+        location, scale: standardize the values (on the curved scale, if there is one), for example median and spread.
         step: the spacing of values, counted from ``center`` on a curved scale, otherwise from ``location``; 0 for real
             numbers.
         components: the number of logistics.
@@ -278,7 +278,7 @@ class Numeric(Scaled):
         """The expected value; on a curved scale, of the learned components without far tails.
 
         A heavy tail has no mean, and a component of small weight that is wide on a curved scale can have one far from
-        all data. There, the mean is over 32 quantiles of each component, winsorised at :data:`TAIL` on either side.
+        all data. There, the mean is over 32 quantiles of each component, winsorized at :data:`TAIL` on either side.
         """
         weight, mean, scale = self._cut_off(units)
         if self._curved:

@@ -91,7 +91,7 @@ class Mixture:
     def __init__(self, logistics: Logistics, units: Tensor, targets: Tensor, log_p: Tensor) -> None:
         columns, rows = log_p.shape
         self.logistics, self.log_p, self._shape = logistics, log_p, (logistics.components, columns, rows)
-        self._sum_count = sums = 2 if logistics.bounded else 1
+        sums = 2 if logistics.bounded else 1
         self._logit, self._mean, self._log_scale = units.view(3, *self._shape).unbind()
         numbers = targets.view(-1, columns, rows).split([sums + 1, 1, sums, 1, 1])
         self._bounds, (minus_width,), self._wide, (self._log_factor,), (self._log_far,) = numbers

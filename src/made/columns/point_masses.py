@@ -28,7 +28,7 @@ from made.columns.logistic import Numeric
 from made.columns.mixture import LogisticMixture
 from made.columns.settings import is_finite
 
-# The transformed points are multiples of this, far beyond any standardised value.
+# The transformed points are multiples of this, far beyond any standardized value.
 CODE = 2.0**100
 
 

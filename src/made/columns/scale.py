@@ -1,4 +1,4 @@
-"""The scale of a column of numbers: standardisation on a straight or curved scale, steps, and a least value."""
+"""The scale of a column of numbers: standardization on a straight or curved scale, steps, and a least value."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from torch import Tensor
 from made.columns.base import Column
 from made.columns.transform import bend, log_slope, unbend
 
-# The largest standardised value: its square fits into single precision.
+# The largest standardized value: its square fits into single precision.
 FARTHEST = 1e15
 
 # Limits against forged settings, far beyond any data, past which likelihoods underflow in single precision.
-LEAST_STEP, MOST_STEP = 1e-12, 1e15  # a step near the middle, in standardised values
+LEAST_STEP, MOST_STEP = 1e-12, 1e15  # a step near the middle, in standardized values
 NARROWEST, WIDEST = 1e-30, 1e30  # a step, and the scale of a column with steps
 FARTHEST_BENT = 1e4  # location and scale on a curved scale, where numbers are logarithms
 MOST_KNOTS = 256  # and cuts
 
-# Without knots, the input units beside asinh z are soft steps at these standardised values.
+# Without knots, the input units beside asinh z are soft steps at these standardized values.
 PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 STRAIGHT = 8.0  # the largest input z
 
 
 class Scaled(Column):
-    """A kind that works on standardised numbers. A subclass is a dataclass with these fields; see :class:`Numeric`."""
+    """A kind that works on standardized numbers. A subclass is a dataclass with these fields; see :class:`Numeric`."""
 
     location: float
     scale: float
@@ -61,12 +61,12 @@ class Scaled(Column):
 
     @cached_property
     def _knots(self) -> Tensor:
-        """The standardised knots; of several columns, (columns, knots)."""
+        """The standardized knots; of several columns, (columns, knots)."""
         return self._standard(self.knots)
 
     @cached_property
     def _cuts(self) -> Tensor:
-        """The standardised cuts; of several columns, (columns, cuts)."""
+        """The standardized cuts; of several columns, (columns, cuts)."""
         return self._standard(self.cuts)
 
     def _standard(self, numbers: tuple[float, ...]) -> Tensor:
@@ -103,12 +103,12 @@ class Scaled(Column):
 
     @property
     def middle(self) -> Tensor:
-        """The value whose standardised value is 0, not rounded to a step."""
+        """The value whose standardized value is 0, not rounded to a step."""
         return self.straight(torch.zeros(1, dtype=torch.float64))
 
     @property
     def spread(self) -> float | Tensor:
-        """The size of a standardised unit near the middle, in the units of the data."""
+        """The size of a standardized unit near the middle, in the units of the data."""
         if not self._curved:
             return self.scale
         location, curve = (torch.as_tensor(each, dtype=torch.float64) for each in (self.location, self.curve))
@@ -175,7 +175,7 @@ class Scaled(Column):
         return (steps - steps.round()).abs() < 1e-3
 
     def _unstandard(self, values: Tensor) -> Tensor:
-        """Undo standardisation, in double precision; on a curved scale, the result is still bent."""
+        """Undo standardization, in double precision; on a curved scale, the result is still bent."""
         double = values.double()
         return self._like(self.location, double) + double * self._like(self.scale, double)
 
@@ -200,7 +200,7 @@ class Scaled(Column):
         return torch.where(decimal, (found * parts).round() / parts, found)
 
     def _step_of(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The lower end and the width of the step of each standardised value."""
+        """The lower end and the width of the step of each standardized value."""
         if not self._curved:
             width = self._width(values)
             return values - width / 2, width
@@ -213,7 +213,7 @@ class Scaled(Column):
         return below.to(values.dtype), torch.where(far, step * slope, above - below).to(values.dtype)
 
     def _edge(self, units: Tensor) -> Tensor:
-        """The least standardised value; half a step below the least one, if there are steps."""
+        """The least standardized value; half a step below the least one, if there are steps."""
         return self._least.to(device=units.device, dtype=units.dtype)
 
     @cached_property
@@ -222,7 +222,7 @@ class Scaled(Column):
         return self.inner(low - step / 2)
 
     def _width(self, values: Tensor) -> Tensor:
-        """A step on a straight scale, in standardised values."""
+        """A step on a straight scale, in standardized values."""
         return self._like(self.step, values) / self._like(self.scale, values)
 
     def _on_steps(self, values: Tensor) -> Tensor:

@@ -14,8 +14,6 @@ from typing import Any
 
 from made.errors import ClusterError
 
-__all__ = ["connected", "unreachable"]
-
 REACHING = 5.0  # seconds
 
 

@@ -7,8 +7,6 @@ import os
 from made.errors import QuestionError
 from made.hints import argument
 
-__all__ = ["LAUNCHED", "check_options", "is_first_here", "is_launched", "is_worker", "rank", "restarts"]
-
 LAUNCHED = "made"  # the run id of workers that were started by :mod:`made.distributed.launch`, and end with it
 
 
@@ -45,7 +43,7 @@ def check_options(workers: int | None, overwrite: bool) -> None:
         raise QuestionError(told, argument="workers")
     if overwrite and not is_launched() and int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")):
         raise QuestionError(
-            f"{argument('overwrite')} does not go with torchrun --max-restarts: after a restart, the run could not be "
-            "told from the model that it replaces. Remove the folder, or choose another one.",
+            f"{argument('overwrite')} cannot be combined with torchrun --max-restarts: after a restart, the run could "
+            "not be told from the model that it replaces. Remove the folder, or choose another one.",
             argument="overwrite",
         )

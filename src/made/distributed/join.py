@@ -22,8 +22,6 @@ from made.model.folder import Folder, is_begun
 from made.model.manifest import MANIFEST
 from made.training.workers import ALONE, JoinedWorkers, Workers
 
-__all__ = ["folder_of_first", "joined"]
-
 JOINING = timedelta(seconds=25)  # for reaching the first worker
 ARRIVING = 300.0  # seconds for the others to start, which takes long if they read the libraries over a network
 SILENT = 20.0  # seconds of them without a note

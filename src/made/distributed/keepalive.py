@@ -1,7 +1,7 @@
 """Connections that fail soon after the machine at the other end is gone: without power, or without a network.
 
 A process that ends closes its connections, and its peers notice at once. A machine that vanishes does not. So the
-system asks it every few seconds; it answers for its processes, however long they compute without a word.
+system asks it every few seconds; it answers for its processes, however long they compute silently.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-
-__all__ = ["keep_alive", "kept_alive"]
 
 DESCRIPTORS = "/dev/fd"  # those of this process, on Linux and macOS
 OPTIONS = {  # attributes of `socket`, where the system has them

@@ -15,8 +15,6 @@ from made.distributed.environment import LAUNCHED
 from made.errors import Interrupted, WorkerLost
 from made.model.folder import manifest_text
 
-__all__ = ["LOST", "launch"]
-
 LOST = 6  # the exit code of a worker that has lost another one
 PERIOD = 0.05  # seconds between looks at the workers
 GRACE = 10.0  # seconds for the other workers to end by themselves

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from made._version import __version__
 from made.distributed.cluster import connected
 from made.errors import ClusterError, DataError
-from made.model.folder import Folder
+from made.model.folder import Folder, unpacked
 from made.model.manifest import MANIFEST
 
 READING = 0.5  # processors for reading a file; not as for answers, or Ray would fuse both into one task
@@ -61,7 +60,7 @@ def answers_on_ray(
         from ray import cloudpickle, data
 
         if ray.available_resources().get("CPU", 0) < 1:
-            note("Note: the question waits for processors of the cluster that are in use.")
+            note("Note: the query waits for processors of the cluster that are in use.")
         sent, version = ray.put((question, files)), __version__
 
         def on_worker(function: str, *args: Any) -> Any:  # not by name, so that a machine without `made` can say so
@@ -146,10 +145,7 @@ def _opened(sent: Any) -> tuple[BlockQuestion[Any], Callable[[int, int, Any], An
     import ray
 
     question, files = ray.get(sent)
-    with tempfile.TemporaryDirectory(prefix="made-") as folder:
-        for name, content in files.items():
-            (Path(folder) / name).write_bytes(content)
-        return question, question.open(Path(folder))
+    return question, unpacked(files, question.open)
 
 
 def _compact(rows: Any) -> Any:

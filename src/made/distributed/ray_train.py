@@ -28,8 +28,6 @@ from made.io.lock import hold
 from made.model.folder import Folder, check_replaceable, commit, is_begun, manifest_text, real_path
 from made.model.manifest import MANIFEST
 
-__all__ = ["Outcome", "train_on_ray"]
-
 PERIOD = 0.2  # seconds between looks at a worker
 LOOK = 1.0  # seconds between looks at the cluster
 SETTLING = 3.0  # seconds in which a failed worker may tell why, before the others take it for lost

@@ -19,8 +19,6 @@ from made.estimator.made import MADE
 from made.model.model import Model
 from made.tables.schema import Kinds
 
-__all__ = ["Face"]
-
 
 class Face(BaseEstimator):  # type: ignore[misc]
     """An estimator for a single task, delegated to a :class:`made.MADE`.

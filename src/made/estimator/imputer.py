@@ -13,8 +13,6 @@ from made.estimator.face import Face
 from made.estimator.made import MADE
 from made.model.model import Model, RandomState
 
-__all__ = ["MADEImputer"]
-
 STRATEGIES = ("mean", "mode", "sample")
 
 

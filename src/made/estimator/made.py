@@ -29,8 +29,6 @@ from made.training.state import Epoch
 from made.training.weights import checked_weights
 from made.training.workers import ALONE, Workers
 
-__all__ = ["MADE"]
-
 
 class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
     r"""A distribution over the rows of a table, modelled by a masked autoencoder.
@@ -50,7 +48,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         direct: direct connections A; ``"auto"``: if they have up to 2**25 weights, as with 5,792 binary columns.
         conditioning, residual: connectivity conditioning weights U; residual connections between layers of equal size.
         signed: code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither (the paper: 0 and 1).
-        standardized: standardize binary inputs; better for any-order models of rare ones. Overrides ``signed``.
+        standardized: standardize binary inputs; better for any-order models if ones are rare. Overrides ``signed``.
         dropout, input_dropout: dropout probability of hidden and of input units; ``"auto"``: 0.3 where ``ordering``
             is natural by ``"auto"``, otherwise 0.
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
@@ -70,15 +68,16 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         batch_size: rows in an update; ``"auto"``: a fortieth of the rows, from 32 to 500.
         calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
             many other columns are known (:mod:`made.network.calibration`); for any-order models.
-        max_epochs: most passes over the rows, or over 4,194,304 of a longer table; 0 gives an untrained model, which
-            answers every query. ``"auto"``: 220 for up to 8,000 rows (up to 600, with more than 64 columns), then
-            fewer, though with more updates: 37 for 300,000. Ten times as many rows have 3.2 times as many updates.
-        max_seconds: most seconds of training, checked after each epoch; the schedule ends with them.
+        max_epochs: maximum number of passes over the rows, or over 4,194,304 of a longer table; 0 gives an untrained
+            model, which answers every query. ``"auto"``: 220 for up to 8,000 rows (up to 600, with more than 64
+            columns), then fewer, though with more updates: 37 for 300,000. Ten times as many rows have 3.2 times as
+            many updates.
+        max_seconds: maximum training time in seconds, checked after each epoch; the schedule ends with it.
         patience: epochs without progress on validation rows before early stopping.
         validation_fraction: share of rows for validation, up to 65,536 of them, if ``fit`` gets no ``X_valid``; 0 for
             none.
-        validation_masks: most masks to average after each epoch.
-        evaluation_masks: masks that a query averages if masks are unlimited; samples are drawn from the same masks.
+        validation_masks: maximum number of masks to average after each epoch.
+        evaluation_masks: number of masks that a query averages if masks are unlimited; samples are from the same masks.
         columns: kinds of the columns: ``"auto"``, or for each column, or for some by name, ``"binary"``,
             ``"categorical"``, ``"ordinal"``, ``"numeric"``, ``"real"``, ``"drop"``, a list of values in order, or a
             :class:`made.Column`.
@@ -86,7 +85,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
             all columns, or for some by name.
         unseen: values that training never saw: ``"other"`` gives them a small probability and warns (all such texts are
             one more category, which is never sampled); ``"error"`` refuses them.
-        extrapolate: let the mean of a number (:meth:`predict`, :meth:`impute`) lie beyond all numbers in training.
+        extrapolate: let the predicted mean of a number (:meth:`predict`, :meth:`impute`) lie beyond all in training.
         dtype, device: precision of the network, ``"float32"`` or ``"float64"``, and the device of torch.
         tensorboard, random_state: folder for the curves of TensorBoard; seed of all random numbers.
         verbose: 1 for a progress bar, on standard error if that is a terminal.
@@ -242,7 +241,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         """Train the fitted model on new rows of the same columns, beside rows that it draws itself.
 
         The drawn rows stand for those that it was fitted on, which are not needed: each part has the weight of its
-        number of rows. What is forgotten all the same, and how much less than without: docs/models.md. The columns stay
+        number of rows. Some of what was learned is still forgotten; docs/models.md has measurements. The columns stay
         as they are: a value that was not in the first training rows is one of the others (``unseen="other"``).
 
         Arguments:

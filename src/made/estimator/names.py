@@ -7,8 +7,6 @@ from typing import Any
 import narwhals as nw
 from sklearn.utils.validation import _check_feature_names
 
-__all__ = ["check_names"]
-
 
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
     """Keep the column names of X as ``feature_names_in_``, or compare them with those that are kept.

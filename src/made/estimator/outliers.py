@@ -16,8 +16,6 @@ from made.estimator.face import Face
 from made.estimator.made import MADE
 from made.model.model import Model
 
-__all__ = ["MADEOutlierDetector"]
-
 NO_THRESHOLD = "This %(name)s instance has no threshold yet: call 'fit' with rows of the usual kind."
 
 

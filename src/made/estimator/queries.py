@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from made.ask.exact import SAMPLES, Probability
+from made.columns.base import LEVELS
 from made.errors import DataError
 from made.estimator.names import check_names
 from made.model.conditionals import Conditionals
@@ -23,8 +24,6 @@ from made.model.distribution import RowDistribution
 from made.model.model import Model, RandomState
 from made.queries.conditional import Forecast
 from made.tables.table import Table, with_target
-
-__all__ = ["Queries"]
 
 
 def _has_classes(estimator: Queries) -> bool:
@@ -121,18 +120,18 @@ class Queries:
         return self._model().predict(self._table(X, target, to_predict=True), target)
 
     def predict_quantiles(
-        self, X: Any, target: Any = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+        self, X: Any, target: Any = None, *, quantiles: Sequence[float] = LEVELS
     ) -> NDArray[np.float64]:
         """Quantiles of a column of numbers, (rows, quantiles); dates are seconds since 1970-01-01."""
         return self._model().predict_quantiles(self._table(X, target, to_predict=True), target, quantiles=quantiles)
 
-    def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
+    def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = LEVELS) -> Forecast:
         """The distribution of a column in each row, given what is observed of the others: probabilities of its values,
         or mean, standard deviation and quantiles of a number. Arguments as in :meth:`predict_proba`."""
         return self._model().forecast(self._table(X, target, to_predict=True), target, quantiles)
 
     def conditionals(
-        self, given: Mapping[Any, Any] | None = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+        self, given: Mapping[Any, Any] | None = None, *, quantiles: Sequence[float] = LEVELS
     ) -> Conditionals:
         """The distribution of every column but those given, ``{column: value}``, from one pass for each mask."""
         return self._model().conditionals(given, quantiles=quantiles)

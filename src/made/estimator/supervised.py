@@ -11,13 +11,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from made.columns.base import LEVELS
 from made.errors import DataError, ParameterError, QuestionError
 from made.estimator.face import Face
 from made.estimator.made import MADE
 from made.model.model import Model
 from made.tables.plain import is_missing, plain
-
-__all__ = ["MADEClassifier", "MADERegressor"]
 
 
 class Supervised(Face):
@@ -39,7 +38,7 @@ class Supervised(Face):
         tags.target_tags.required = self.target is None
         return tags
 
-    def _checked(self, X: Any, y: Any) -> NDArray[Any] | None:
+    def _checked(self, y: Any) -> NDArray[Any] | None:
         """The target as an array; ``None`` if it is a column of X, or of a model that is fitted."""
         if y is None and self.target is None:
             raise ValueError(
@@ -91,7 +90,7 @@ class MADEClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
         A row with a ``sample_weight`` of 2 counts as the row twice.
         """
-        values = self._checked(X, y)
+        values = self._checked(y)
         self.__dict__.pop("_classes", None)
         if values is None or self.is_prefit:
             self._fit(X, sample_weight=sample_weight)
@@ -154,7 +153,7 @@ class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
 
         A row with a ``sample_weight`` of 2 counts as the row twice.
         """
-        values = self._checked(X, y)
+        values = self._checked(y)
         if values is not None and not self.is_prefit:
             try:
                 values = values.astype(np.float64)
@@ -174,7 +173,7 @@ class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
             deviation = np.sqrt(np.maximum(found.probabilities @ values**2 - mean**2, 0))
         return (mean, deviation) if return_std else mean
 
-    def predict_quantiles(self, X: Any, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> NDArray[np.float64]:
+    def predict_quantiles(self, X: Any, *, quantiles: Sequence[float] = LEVELS) -> NDArray[np.float64]:
         """Quantiles of the target in each row, (rows, quantiles)."""
         return self.made.predict_quantiles(X, self._column(), quantiles=quantiles)
 

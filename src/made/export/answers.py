@@ -114,7 +114,7 @@ def conditional(
     alone = Block([column], rule, codes, observed, block.refused)
     prior = predict(ensemble, torch.full((1, len(network.columns)), torch.nan), column)
     units, weights = (each.double().cpu().numpy() for each in (prior.units, prior.weights))
-    answer = _answer(graph, network, alone, graph.constant(units[:, :, None], rule.dtype), weights, levels)
+    answer = _answer(graph, alone, graph.constant(units[:, :, None], rule.dtype), weights, levels)
     if len(network.columns) == 1:
         return answer
     group = _group(ensemble, True, given=True, column=column)
@@ -128,16 +128,14 @@ def conditional(
     ]
     y = Passes(graph, network, connectivities, given=True).outputs(inputs.x, inputs.observed)
     even = np.full((len(masks), 1), -math.log(len(masks)))
-    some = _answer(graph, network, alone, _units(network, y, alone), even, levels)
+    some = _answer(graph, alone, _units(network, y, alone), even, levels)
     known = (inputs.observed > 0.0).any()
     return {
         name: (known.unsqueeze(1) if name in TABLES else known).where(node, answer[name]) for name, node in some.items()
     }
 
 
-def _answer(
-    graph: Graph, network: Network, block: Block, units: Node, weights: np.ndarray, levels: Sequence[float]
-) -> dict[str, Node]:
+def _answer(graph: Graph, block: Block, units: Node, weights: np.ndarray, levels: Sequence[float]) -> dict[str, Node]:
     """From the output units of the column under each mask, (masks, rows, 1, units), and their log weights."""
     kind, rule = block.rule.kinds[0], block.rule
     nothing = graph.constant(math.nan)

@@ -29,7 +29,7 @@ from made.tables.field import Field
 from made.tables.summary import has_multiples
 
 TEXT = np.dtype(np.str_)
-MISSING, UNSEEN = -2, -1  # codes of text
+MISSING_TEXT, UNSEEN_TEXT = -2, -1  # codes of text
 
 RULES: dict[type[Column], type[Rule]] = {
     Binary: ListedNumbers,
@@ -146,10 +146,10 @@ def blocks(
 def _coded(graph: Graph, field: Field, rule: Rule, raw: Node) -> tuple[Node, Node, Node]:
     """Codes, flags of what is observed, and flags of what is refused. Shapes: (rows, columns)."""
     if is_text(field):
-        known = {str(value): code for code, value in enumerate(field.values)} | {"": MISSING}
-        options = {"keys_strings": list(known), "values_int64s": list(known.values()), "default_int64": UNSEEN}
+        known = {str(value): code for code, value in enumerate(field.values)} | {"": MISSING_TEXT}
+        options = {"keys_strings": list(known), "values_int64s": list(known.values()), "default_int64": UNSEEN_TEXT}
         place = graph.op("LabelEncoder", raw, dtype=WHOLE, domain="ai.onnx.ml", **options)
-        codes, absent, unseen = place.double(), place.equals(MISSING), place.equals(UNSEEN)
+        codes, absent, unseen = place.double(), place.equals(MISSING_TEXT), place.equals(UNSEEN_TEXT)
     else:
         absent = raw.is_nan()
         numbers = absent.where(graph.constant(0.0), raw)

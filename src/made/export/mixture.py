@@ -78,7 +78,7 @@ class Mixture:
         return at.where((which * points).sum(), rule.outer(self._inverse(above)))
 
     def moments(self) -> tuple[Node, Node]:
-        """Mean and standard deviation, winsorised, (rows, 1)."""
+        """Mean and standard deviation, winsorized, (rows, 1)."""
         ends = self.quantiles(TAILS).clip(*np.array([rest.extent for rest in self.rule.rests]).T)
         low, high = ends.slice(0, 1), ends.slice(1, 2)
         first, second = self._integrals(low, high)

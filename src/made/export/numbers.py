@@ -1,4 +1,4 @@
-"""Columns of numbers in a graph: standardisation, steps, points and tails, as their kinds compute them."""
+"""Columns of numbers in a graph: standardization, steps, points and tails, as their kinds compute them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from made.columns.transform import FARTHEST as FARTHEST_BENT
 from made.columns.unseen import Unseen
 from made.export.graph import WHOLE, Graph, Node
 from made.export.likelihood import NOTHING, Listed, Rule, TargetNodes, array
-
-__all__ = ["ListedNumbers", "Numbers", "codes_of"]
 
 NEAR = 1e-4  # where the arctangent is its argument, to double precision of its logarithm
 
@@ -124,14 +122,14 @@ class Numbers(Rule):
     def _encoded(self, z: Node) -> Node:
         if not self.rests[0].pieces:
             return self.graph.concat([z.asinh(), ((z - np.array(PLACES)) * 2.0).tanh()])
-        knots, cuts = (self._standardised(name).astype(self.dtype) for name in ("knots", "cuts"))
+        knots, cuts = (self._standardized(name).astype(self.dtype) for name in ("knots", "cuts"))
         begin, end = knots[:, :-1], knots[:, 1:]
         pieces = ((z - begin) / (end - begin)).clip(0.0, 1.0)
         units = [z.clip(-STRAIGHT, STRAIGHT), z.asinh(), pieces * 2.0 - 1.0]
         units += [(~(z < cuts)).cast(self.dtype) * 2.0 - 1.0] if cuts.size else []
         return self.graph.concat(units)
 
-    def _standardised(self, name: str) -> NDArray[np.float64]:
+    def _standardized(self, name: str) -> NDArray[np.float64]:
         """Knots or cuts of each column, (columns, knots or cuts)."""
         return np.stack(
             [array(rest.inner(torch.tensor(getattr(rest, name), dtype=torch.float64))) for rest in self.rests]
@@ -151,7 +149,7 @@ class Numbers(Rule):
         return TargetNodes(choice, at.where(zero, nothing), None, with_rest.where(zero, nothing), *mixture)
 
     def _standard(self, codes: Node) -> tuple[Node, Node | None, Node | None]:
-        """Standardised values, whether each is at a point, and at which; the place of a point is that of the rest."""
+        """Standardized values, whether each is at a point, and at which; the place of a point is that of the rest."""
         if not self.points.size:
             return self.inner(codes).cast(self.dtype), None, None
         which = codes.unsqueeze(-1).equals(self.points)
@@ -161,7 +159,7 @@ class Numbers(Rule):
         return z.cast(self.dtype), at, which
 
     def inner(self, values: Node) -> Node:
-        """Values of the table, standardised, in double precision."""
+        """Values of the table, standardized, in double precision."""
         if self.curved:
             values = ((values - self.center) / self.curve).asinh()
         return ((values - self.location) / self.scale).clip(-FARTHEST, FARTHEST)
@@ -220,7 +218,7 @@ class Numbers(Rule):
         return begin, width, *(each.cast(self.dtype) for each in (wide, factor, far))
 
     def _step_of(self, z: Node) -> tuple[Node, Node]:
-        """The lower end and the width of the step of each standardised value."""
+        """The lower end and the width of the step of each standardized value."""
         if not self.curved:
             width = self.step.astype(self.dtype) / self.scale.astype(self.dtype)
             return z - width / 2, self.graph.constant(width)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from made._version import __version__
+from made.columns.base import LEVELS
 from made.errors import QuestionError
 from made.estimator import MADE
 from made.export.answers import TABLES, conditional, log_prob
@@ -25,7 +26,6 @@ from made.tables.field import Field
 
 OPSETS = (("", 18), ("ai.onnx.ml", 2))
 FORMAT = 9  # of the file: old enough for every ONNX Runtime that has these operators
-LEVELS = (0.05, 0.5, 0.95)
 SMALL = 256  # numbers; smaller arrays are not converted
 MOST_BYTES = 2**31 - 2**20  # of a file of protocol buffers
 

@@ -11,10 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from made.errors import DataError
+from made.io import ENDINGS, SUFFIXES
 from made.io.time_zones import zone_of
-
-SUFFIXES = (".csv", ".parquet", ".npy", ".npz")
-ENDINGS = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"  # for messages
 
 
 def limit_bytes() -> int:

@@ -71,7 +71,7 @@ TABLES = {name: info for name, info in _INFOS.items() if not info.test}
 
 
 def digits() -> Dataset:
-    """scikit-learn's handwritten digits, 8 x 8, binarised at half of the maximum; embedded.
+    """scikit-learn's handwritten digits, 8 x 8, binarized at half of the maximum; embedded.
 
     Example:
         >>> data = digits()

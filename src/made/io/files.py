@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from made.errors import DataError
-from made.io.checks import ENDINGS, SUFFIXES, is_text
+from made.io import ENDINGS, SUFFIXES
+from made.io.checks import is_text
 from made.io.read import stream
 
 ROWS = 2**16  # of a piece

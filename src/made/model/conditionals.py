@@ -18,7 +18,7 @@ from made.queries.conditional import Prediction
 from made.tables.dates import DAY
 from made.tables.field import Field
 
-LEVELS = 400  # quantiles of a column of numbers, from which its bins are chosen
+QUANTILES = 400  # quantiles of a column of numbers, from which its bins are chosen
 NUDGE = 1e-9  # of a step, by which rounding may move an edge
 
 
@@ -77,7 +77,7 @@ def edges_of(field: Field, prediction: Prediction) -> Edges:
     """The bins in which a report would show a distribution, computed from its quantiles."""
     if field.listed:
         return Edges()
-    levels = ((np.arange(LEVELS) + 0.5) / LEVELS).tolist()
+    levels = ((np.arange(QUANTILES) + 0.5) / QUANTILES).tolist()
     guide = prediction[:1].quantiles(levels).flatten().double().cpu().numpy()
     unit = DAY if field.temporal and not (guide % DAY).any() else 1
     shares = field.column.bins(guide / unit, np.empty(0))

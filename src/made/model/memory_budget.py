@@ -9,29 +9,28 @@ from typing import TYPE_CHECKING
 
 from made.errors import DataError
 from made.hints import argument, hint
+from made.training.config import OPTIMIZERS
 from made.training.state import FINALISTS
 
 if TYPE_CHECKING:
     from made.model.config import Config
 
 
-# The state of each optimizer, in numbers for each weight.
-OPTIMIZER = {"adadelta": 2, "adagrad": 1, "adam": 2, "adamw": 2, "sgd": 1}
 # The least number of rows in a pass.
 ROWS = 500
 GIB = 2**30
 
 
 def training_bytes(config: Config, *, rows_in_memory: bool = True) -> int:
-    """The peak memory of training, to within a few percent: weights with all that belongs to them, rows, and a pass.
+    """The peak memory of training, to within a few percent: weights with all that depends on them, rows, and a pass.
 
-    To the weights belong gradients, the state of the optimizer, the moving average, and the best epochs; a checkpoint
-    copies all but the gradients once. A pass has input, hidden and output units, several times over.
+    Gradients, the state of the optimizer, the moving average and the best epochs are as large as the weights; a
+    checkpoint copies all but the gradients once. A pass has input, hidden and output units, several times over.
     """
     parameters, columns = config.parameters, config.schema.columns
     size = 8 if parameters["dtype"] == "float64" else 4
     weights = sum(math.prod(shape) for shape in config.shapes().values())
-    kept: int = 1 + OPTIMIZER.get(parameters["optimizer"], 2) + bool(parameters["average"])
+    kept: int = 1 + OPTIMIZERS[parameters["optimizer"]][-1] + bool(parameters["average"])
     masks = parameters["masks"]
     kept += FINALISTS if masks == "unlimited" or masks > parameters["validation_masks"] else 1
     batch = parameters["batch_size"] if isinstance(parameters["batch_size"], int) else ROWS
@@ -71,7 +70,7 @@ def check_memory(config: Config, *, rows_in_memory: bool = True) -> None:
     remedy = {
         "A": f"{hint(direct=False)} leaves them out",
         "U": f"{hint(conditioning=False)} leaves them out",
-    }.get(largest[0], f"smaller {argument('hidden_sizes')} make them fewer")
+    }.get(largest[0], f"smaller {argument('hidden_sizes')} reduce their number")
     units = {name: kind.inputs + kind.outputs for name, kind in zip(columns.names, columns, strict=True)}
     widest = sorted(units, key=lambda name: -units[name])[:3]
     raise DataError(

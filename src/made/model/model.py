@@ -17,7 +17,9 @@ import torch
 from numpy.typing import NDArray
 
 from made.ask.exact import SAMPLES, Probability
+from made.ask.expressions import Query
 from made.ask.frequency import satisfied
+from made.columns.base import LEVELS
 from made.errors import QuestionError
 from made.model.card import card
 from made.model.checkpoint import MISSING_VALUES, checkpoint_content, history_lines, read_folder, tensors_file
@@ -37,6 +39,7 @@ from made.tables.table import Table
 from made.training.state import Epoch, State
 from made.training.weights import checked_weights
 
+REFERENCE = 500  # rows drawn from the model, to know what surprise is usual
 RandomState: TypeAlias = int | np.random.RandomState | torch.Generator | None
 
 
@@ -206,7 +209,7 @@ class Model(RowCodec):
         self.classes(d)  # refuses a column of numbers
         return self.view.forecast(codes, d).probabilities.astype(dtype)
 
-    def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
+    def forecast(self, X: Any, target: Any = None, quantiles: Sequence[float] = LEVELS) -> Forecast:
         """The distribution of a column in each row, given what is observed of the others."""
         d = self.target(target)
         return self.view.forecast(self.codes(X, d), d, quantiles)
@@ -220,7 +223,7 @@ class Model(RowCodec):
         return found.mean if field.temporal is None else field.decode(found.mean, "text")[0]
 
     def predict_quantiles(
-        self, X: Any, target: Any = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+        self, X: Any, target: Any = None, *, quantiles: Sequence[float] = LEVELS
     ) -> NDArray[np.float64]:
         """See :meth:`made.MADE.predict_quantiles`."""
         _check_levels(quantiles)
@@ -236,7 +239,7 @@ class Model(RowCodec):
         return np.asarray(np.array(field.values, dtype=np.float64)[np.stack(places, axis=1)])
 
     def conditionals(
-        self, given: Mapping[Any, Any] | None = None, *, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+        self, given: Mapping[Any, Any] | None = None, *, quantiles: Sequence[float] = LEVELS
     ) -> Conditionals:
         """See :meth:`made.MADE.conditionals`."""
         _check_levels(quantiles)
@@ -299,7 +302,9 @@ class Model(RowCodec):
         rows = self.schema.fill(replace(table, columns=columns), clean.codes)
         return (rows, clean) if return_uncertainty else rows
 
-    def probability(self, condition: str, *, samples: int = SAMPLES, random_state: RandomState = None) -> Probability:
+    def probability(
+        self, condition: str | Query, *, samples: int = SAMPLES, random_state: RandomState = None
+    ) -> Probability:
         """See :meth:`made.MADE.probability`."""
         return self.view.probability(condition, samples=samples, generator=self.generator(random_state))
 
@@ -325,7 +330,7 @@ class Model(RowCodec):
         """See :meth:`made.MADE.distribution`."""
         return RowDistribution(self.condition(given) if given else self)
 
-    def satisfied(self, condition: str, X: Any) -> NDArray[np.float64]:
+    def satisfied(self, condition: str | Query, X: Any) -> NDArray[np.float64]:
         """Which rows satisfy a condition: 1 or 0; NaN where what is given does not hold, or a value is missing."""
         return satisfied(condition, self.schema.fields, self.codes(self.table(X)))
 
@@ -338,9 +343,12 @@ class Model(RowCodec):
         """:meth:`surprise` as an array. Shape: (rows, columns)."""
         return self._surprise(self.table(X)).astype(np.float64)
 
-    def usual_surprise(self, X: Any) -> NDArray[np.float64]:
-        """The median surprise of each column over some rows; 0 for a column that none of them observes."""
-        surprise = self.surprise_matrix(X)
+    def usual_surprise(self, X: Any = None, *, random_state: RandomState = 0) -> NDArray[np.float64]:
+        """The median surprise of each column over some rows; 0 for a column that none of them observes.
+
+        Default: 500 rows drawn from the model.
+        """
+        surprise = self.surprise_matrix(self.sample(REFERENCE, random_state=random_state) if X is None else X)
         return np.asarray(np.nanmedian(np.where(np.isnan(surprise).all(axis=0), 0.0, surprise), axis=0))
 
     def _surprise(self, table: Table) -> NDArray[np.floating[Any]]:

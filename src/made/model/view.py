@@ -16,7 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from made.ask.exact import Probability, probability
+from made.ask.expressions import Query
 from made.ask.parser import parse
+from made.columns.base import LEVELS
 from made.errors import QuestionError
 from made.model.config import Config
 from made.queries.conditional import Forecast, Prediction, forecast, quantiles
@@ -148,7 +150,7 @@ class View:
         shown = None if how is None else type(how)(*(getattr(how, each.name)[..., own] for each in fields(how)))
         return filled[..., self.kept], shown
 
-    def forecast(self, codes: Codes, column: int, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Forecast:
+    def forecast(self, codes: Codes, column: int, levels: Sequence[float] = LEVELS) -> Forecast:
         """:func:`made.queries.conditional.forecast`."""
         return forecast(self.ensemble, self.rows(codes), self.kept[column], levels)
 
@@ -171,7 +173,7 @@ class View:
         own = {name: each[:, self.kept] for name, each in vars(clean).items() if getattr(each, "ndim", 0) == 2}
         return replace(clean, **own)
 
-    def probability(self, condition: str, *, samples: int, generator: torch.Generator) -> Probability:
+    def probability(self, condition: str | Query, *, samples: int, generator: torch.Generator) -> Probability:
         """:func:`made.ask.exact.probability`."""
         query = parse(condition, self.schema.fields)
         known = {int(d): float(self.known[d]) for d in np.flatnonzero(~np.isnan(self.known))}

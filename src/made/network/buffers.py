@@ -47,7 +47,7 @@ class Buffers:
         self._lock = threading.Lock()
 
     def empty(self, *shape: int, like: Tensor) -> Tensor:
-        """An uninitialised tensor of this shape, with the dtype and device of ``like``."""
+        """An uninitialized tensor of this shape, with the dtype and device of ``like``."""
         return self._of_shape(shape, shape, like)
 
     def units(self, units: int, rows: int, like: Tensor) -> Tensor:

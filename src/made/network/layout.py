@@ -144,7 +144,7 @@ class SortedLayout(Layout):
         self._stored: tuple[tuple[int, ...], list[Tensor], list[Tensor]] = ((), [], [])
 
     def hold(self, weights: dict[str, Tensor], matrices: dict[str, tuple[int, int]]) -> None:
-        """Take packed weights as they are stored, with zeros where masked: an optimiser or a user may have written."""
+        """Take packed weights as they are stored, with zeros where masked: an optimizer or a user may have written."""
         pointers = tuple(weight.data_ptr() for weight in weights.values())
         if self._stored[0] != pointers:
             corners: list[Tensor] = []

@@ -167,7 +167,7 @@ class Network(nn.Module):
         return twin
 
     def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
-        """Initialise the output biases c to independent columns. Shapes: (rows, columns), twice."""
+        """Initialize the output biases c to independent columns. Shapes: (rows, columns), twice."""
         seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
         units = [kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.columns)]
         with torch.no_grad():

@@ -1,6 +1,6 @@
 """A row of a table: train a grid of configurations, select one by validation rows, evaluate it on test rows once.
 
-Each configuration of MADE is a model folder, which `made evaluate` can open and from which an interrupted training
+Each configuration of MADE is a model folder, which `made evaluate` can open and from which an interrupted training run
 resumes. Results are written after each configuration.
 """
 
@@ -41,7 +41,7 @@ class GridSearch:
         command: the command that reproduces these results.
         seed: seed of all models.
         budget: the name of the grid: ``"evening"`` or ``"full"``.
-        verbose: whether to show a progress bar for each training.
+        verbose: whether to show a progress bar for each training run.
         report: called with a sentence after each configuration and, if verbose, after each epoch of a baseline.
     """
 

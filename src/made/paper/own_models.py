@@ -1,7 +1,7 @@
 """The rows "ours" and "any-order" of the tables: our own best models, with exact likelihoods.
 
 They add to the paper's MADE: one column for each group of mutually exclusive ones (:mod:`made.columns.onehot`),
-residual connections, output biases initialised to independent columns, dropout of units and inputs, AdamW with a cosine
+residual connections, output biases initialized to independent columns, dropout of units and inputs, AdamW with a cosine
 schedule, averaged weights, and ensembles over seeds: the mean of the probabilities of networks of the same parameters.
 
 There are three recipes: ``"fixed"`` for a list of masks; ``"any-order"`` for unlimited masks with as many segments as
@@ -103,7 +103,7 @@ def _free(hidden_sizes: tuple[int, ...], max_epochs: int, dropout: float, **othe
     return free | {"learning_rate": 2e-3, "weight_decay": 0.0, "activation": "relu"} | others
 
 
-# For binary columns: standardised inputs, and outputs that start as independent columns.
+# For binary columns: standardized inputs, and outputs that start as independent columns.
 EVEN: dict[str, Any] = {"standardized": True, "initialization": "zero-output"}
 
 # Where the natural ordering is best: half of the updates use it, and whole rows are scored in it.

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from made.columns.base import Column, Summary
+from made.columns.base import LEVELS, Column, Summary
 from made.columns.group import Rows
 from made.network.layout import Layout
 from made.network.masked import Network
@@ -86,10 +86,10 @@ class Prediction:
         units = self.units[mask, torch.arange(len(self), device=mask.device)]
         return self.kind.draw(units, self.kind.noise(uniform[1]).to(units.dtype))
 
-    def summary(self, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Summary:
+    def summary(self, levels: Sequence[float] = LEVELS) -> Summary:
         """Mean, standard deviation and quantiles, of values that are not missing (:meth:`made.Column.summary`).
 
-        A quantile is a value that the column can have. Mean and standard deviation are winsorised at 0.5 % on each
+        A quantile is a value that the column can have. Mean and standard deviation are winsorized at 0.5 % on each
         side: a tail without data may be so heavy that it has no mean.
 
         Example:
@@ -223,7 +223,7 @@ def quantiles(
 
 @in_blocks
 def forecast(
-    ensemble: Ensemble, codes: NDArray[np.float64], column: int, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ensemble: Ensemble, codes: NDArray[np.float64], column: int, quantiles: Sequence[float] = LEVELS
 ) -> Forecast:
     """The distribution of one column of coded rows, (rows, columns), given all that is observed of the others.
 

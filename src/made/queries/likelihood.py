@@ -1,7 +1,7 @@
 r"""log p(x) under one connectivity and under an ensemble; of part of a row, given another part; of each entry.
 
 :func:`log_conditionals` gives every factor :math:`\log p(x_d \mid x_{<d})` of the paper's equation 4 in one pass under
-one connectivity, and :func:`log_likelihood` their sum (equation 5), which training maximises; both are differentiable.
+one connectivity, and :func:`log_likelihood` their sum (equation 5), which training maximizes; both are differentiable.
 :func:`log_prob` is the answer of the model: the mean of *probabilities* over the masks of an ensemble,
 
 .. math:: \log p(x) = \log \frac{1}{R} \sum_r p_r(x).

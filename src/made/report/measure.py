@@ -23,8 +23,9 @@ from made.report.odd import oddest
 from made.report.privacy import privacy
 from made.report.questions import ask
 from made.report.report import LikelihoodComparison, Report, Training
-from made.report.rows import arrow, infinite, is_date, numbers, with_missing
+from made.report.rows import arrow, infinite, with_missing
 from made.tables.field import Field
+from made.tables.table import Table
 
 MOST_ROWS = 20_000
 MOST_SAMPLES = 10_000
@@ -77,14 +78,15 @@ def measure(
     if (wrong := infinite(sampled)).any():
         sampled = with_missing(sampled, wrong)
         notes.append(f"{wrong.sum():,} sampled values overflow a float, and are left out.")
-    real_codes, sampled_codes = model.codes(table), model.codes(sampled)
+    tables = model.table(table), model.table(sampled)
+    real_codes, sampled_codes = map(model.codes, tables)
     columns, binned, kinds, unseen = [], [], list[str](), dict[str, int]()
     for d, field in enumerate(schema.fields):
         if foreign := int(field.foreign(real_codes[:, d], real_codes[:, d]).sum()):
             unseen[field.name] = foreign
         listed = field.listed
-        pair = _values(table, real_codes, d, field), _values(sampled, sampled_codes, d, field)
-        dates = any(is_date(each.schema.field(d).type) for each in (table, sampled)) and not listed
+        pair = _values(tables[0], real_codes, d, field), _values(tables[1], sampled_codes, d, field)
+        dates = field.temporal is not None and not listed
         labels = _labels(field, pair) if listed else None
         columns.append(column.compare(field.name, field.column, *pair, labels=labels, dates=dates, random=random))
         binned.append(dependence.binned(*pair, discrete=listed))
@@ -116,13 +118,11 @@ def measure(
     )
 
 
-def _values(rows: pa.Table, coded: Numbers, d: int, field: Field) -> Numbers:
+def _values(table: Table, coded: Numbers, d: int, field: Field) -> Numbers:
     """The codes of a column with a list of values, the numbers of any other."""
     if field.listed:
         return field.places(coded[:, d])
-    if np.isnan(coded[:, d]).all():
-        return coded[:, d]
-    return np.where(np.isnan(coded[:, d]), np.nan, numbers(rows.column(d)))
+    return field.in_own_terms(table.columns[d], table.dtypes[d], table.label(d))[0].astype(np.float64)
 
 
 def _labels(field: Field, pair: tuple[Numbers, Numbers]) -> tuple[Any, ...]:

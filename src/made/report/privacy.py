@@ -66,8 +66,8 @@ class Privacy:
         return (
             f"{self.closer:.1%} ± {self.closer_ci95:.1%} of synthetic rows are closer to a training row than to any of "
             f"as many held-out rows (50 % is ideal), and {self.copies:.2%} are copies ({self.held_out_copies:.2%} of "
-            f"held-out rows are, by chance). By its likelihood, a training row is told from a held-out row with an AUC "
-            f"of {self.membership_auc:.3f} ± {self.membership_ci95:.3f} (0.5 is ideal)."
+            f"held-out rows are, by chance). The likelihood tells training rows from held-out rows with an AUC of "
+            f"{self.membership_auc:.3f} ± {self.membership_ci95:.3f} (0.5 is ideal)."
         )
 
     def warning(self) -> str | None:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from made.columns.bins import Numbers
 from made.errors import DataError
 
 
@@ -51,22 +50,3 @@ def infinite(rows: pa.Table) -> NDArray[np.bool_]:
     nowhere = np.zeros(rows.num_rows, dtype=np.bool_)
     where = [np.isinf(each.to_numpy()) if pa.types.is_floating(each.type) else nowhere for each in rows.columns]
     return np.stack(where, axis=1)
-
-
-def is_date(kind: pa.DataType) -> bool:
-    """Whether values are dates or timestamps."""
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
-
-
-def numbers(column: pa.ChunkedArray) -> Numbers:
-    """A numeric column as float64, NaN for a missing value; dates and timestamps in seconds since 1970."""
-    kind = column.type
-    if is_date(kind):
-        # Nanoseconds would overflow in the year 2262.
-        column, unit = pc.cast(column, pa.timestamp("ms"), safe=False).cast(pa.int64()), 1e-3
-    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-        unit = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit]
-        column = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
-    else:
-        unit = 1.0
-    return np.asarray(pc.cast(column, pa.float64(), safe=False).to_numpy() * unit, dtype=np.float64)

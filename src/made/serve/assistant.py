@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from made.columns.base import LEVELS
 from made.errors import QuestionError
 from made.model.conditionals import Conditional
-from made.model.model import Model
+from made.model.model import REFERENCE, Model
 from made.queries.conditional import Forecast
 from made.serve.answers import plain
 from made.serve.arguments import no_column
@@ -26,8 +27,6 @@ __all__ = ["MOST_COLUMNS", "Assistant"]
 
 MOST_COLUMNS = 100  # that are described at a time
 MOST_VALUES = 20  # of a distribution
-REFERENCE = 500  # rows drawn from the model, with which a row is compared
-LEVELS = (0.05, 0.5, 0.95)
 Row = Mapping[str, Any]
 
 

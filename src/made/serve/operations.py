@@ -24,8 +24,6 @@ from made.serve.describe import distributions
 
 __all__ = ["Served", "with_unseen"]
 
-REFERENCE = 500  # rows that are drawn from the model, to know what surprise is usual
-
 
 @dataclass(frozen=True, eq=False)
 class Served:
@@ -148,9 +146,8 @@ class Served:
     def usual(self, seed: int | None = None) -> NDArray[np.float64]:
         """The median surprise of each column, over rows that are drawn from the model."""
         if seed not in self._usual:
-            drawn = self.model.sample(REFERENCE, random_state=0 if seed is None else seed)
             self._usual.clear()
-            self._usual[seed] = self.model.usual_surprise(drawn)
+            self._usual[seed] = self.model.usual_surprise(random_state=0 if seed is None else seed)
         return self._usual[seed]
 
 

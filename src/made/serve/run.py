@@ -30,7 +30,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ParameterError(
-            f"cannot listen at {host}, port {port}: {reason}. Choose another '--port'.", argument="port"
+            f"cannot listen on {host}, port {port}: {reason}. Choose another '--port'.", argument="port"
         ) from None
 
 

@@ -32,7 +32,7 @@ class Guard:
     """Refuses requests that do not come from the page, or from a client that knows the token.
 
     Arguments:
-        host: the address that the server listens at.
+        host: the address that the server listens on.
         allowed: more names that it answers to.
         token: what clients send as ``Authorization: Bearer``; without one, nothing is asked for.
     """

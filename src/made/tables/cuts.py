@@ -12,8 +12,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["find_cuts", "jumps"]
-
 Floats = NDArray[np.float64]
 
 MOST_CUTS = 16  # of a column

@@ -175,7 +175,7 @@ class Field:
 
     def encode(self, values: Values, dtype: Dtype, label: str) -> NDArray[np.float64]:
         """A plain column as codes. Shapes: (rows,) to (rows,)."""
-        values, dtype = self._in_own_terms(values, dtype, label)
+        values, dtype = self.in_own_terms(values, dtype, label)
         if not self.listed:
             codes = self._on_steps(values.astype(np.float64), label)
             codes[is_missing(values)] = math.inf if self.missing else np.nan
@@ -256,8 +256,8 @@ class Field:
         ends = ends_of(self.storage)
         return values if ends is None else values.clip(*ends)
 
-    def _in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
-        """Text as dates or numbers, or dates as text, whichever this column has."""
+    def in_own_terms(self, values: Values, dtype: Dtype, label: str) -> tuple[Values, Dtype]:
+        """A plain column with text as dates or numbers, or dates as text, whichever this column has."""
         temporal, text = dtype in ("date", "datetime"), dtype == "text"
         if not (temporal or self.temporal or (text and self.column.quantitative)):
             return values, dtype

@@ -17,7 +17,7 @@ from made.columns.discrete import Binary, Categorical
 from made.columns.logistic import FAR_SHARE, Numeric
 from made.columns.ordinal import Ordinal
 from made.columns.point_masses import PointMasses
-from made.columns.registry import find_kind
+from made.columns.registry import find_kind, kind_names
 from made.columns.transform import choose_curve
 from made.columns.unseen import Unseen
 from made.errors import DataError, ModelError, ParameterError
@@ -29,7 +29,6 @@ from made.tables.table import TEMPORAL
 from made.tables.text_forms import remedy
 
 BUILT_IN = ("auto", "binary", "categorical", "ordinal", "numeric", "real")
-CHOICES = "'auto', 'binary', 'categorical', 'ordinal', 'numeric', 'real', 'drop', a list of values, or a made.Column"
 MOST_CATEGORIES = 1000
 MOST_STEPS = 1_000_000
 # Up to so many values may all be different without being identifiers.
@@ -113,7 +112,8 @@ def _plugin(kind: Any, label: str) -> Column:
     try:
         return find_kind(str(settings.pop("kind", None))).from_json(settings)
     except ModelError:
-        wrong = f"unknown: choose from {CHOICES}."
+        names = ", ".join(map(repr, ("auto", *kind_names(), "real", "drop")))
+        wrong = f"unknown: choose from {names}, a list of values, or a made.Column."
     except (TypeError, ValueError) as error:
         wrong = f"not complete: {error}"
     raise ParameterError(f"{label}: the kind {kind!r} is {wrong}", argument="columns")
@@ -243,12 +243,12 @@ def _refuse_keys(column: ColumnSummary, name: str, label: str) -> None:
 def _identifier(found: str, name: str, other: str) -> DataError:
     return DataError(
         f"{found}, so it looks like an identifier, which says nothing about other rows: leave it out, "
-        f"{hint(columns={name: 'drop'})}, or use it all the same, {hint(columns={name: other})}."
+        f"{hint(columns={name: 'drop'})}, or use it anyway, {hint(columns={name: other})}."
     )
 
 
 def _numeric(summary: ColumnSummary, missing: bool, *, plainly: bool, extrapolate: bool) -> Column:
-    """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardisation."""
+    """Numbers: point masses, steps, a least value and a curved scale, unless ``plainly``; and the standardization."""
     temporal, step = summary.dtype in TEMPORAL, 0.0
     seen, least, most = summary.seen, summary.numbers.low, summary.numbers.high
     points: tuple[float, ...] = ()

@@ -82,7 +82,7 @@ class Schema:
         return Columns([field.column.with_signed_inputs(signed) for field in self.fields], self.names)
 
     def standardized(self, codes: Callable[[int], NDArray[np.float64]]) -> Schema:
-        """The same columns, with the inputs of binary ones standardised by the codes of each column."""
+        """The same columns, with the inputs of binary ones standardized by the codes of each column."""
         fields = [
             replace(field, column=field.column.with_standardized_inputs(codes(d)))
             for d, field in enumerate(self.fields)

@@ -18,8 +18,9 @@ from made.network.dense import dense_outputs
 from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import outputs
+from made.streams import CALIBRATION, random_bits
 from made.training.config import TrainingConfig
-from made.training.objective import CALIBRATION, give_at_random, query_at_random, random_bits
+from made.training.objective import give_at_random, query_at_random
 
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
 MOST_TIMES = 64  # each validation row is used, if there are few
@@ -67,7 +68,7 @@ def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Itera
     """Uncalibrated output units, with the values and flags needed to score them."""
     size = max(1, min(MOST_ROWS, MOST_UNITS // network.columns.outputs, MOST_TIMES * len(valid)))
     rows = valid[torch.arange(max(len(valid), size), device=valid.values.device)[:size] % len(valid)]
-    generator = torch.Generator(valid.values.device).manual_seed(random_bits(config.seed, 0, CALIBRATION))
+    generator = torch.Generator(valid.values.device).manual_seed(random_bits(config.seed, CALIBRATION))
     if config.segments > 1:
         for nearly_complete, most_hidden in ((1.0, 1), (1.0, 3), (0.0, 1)):
             part, _ = give_at_random(rows, generator, nearly_complete, most_hidden)

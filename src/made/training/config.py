@@ -1,4 +1,4 @@
-"""The training configuration, the optimisers, and the learning rate schedules."""
+"""The training configuration, the optimizers, and the learning rate schedules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["OPEN_ENDED", "TrainingConfig", "learning_rate_at", "make_optimizer"]
 class AdamW:
     """AdamW with one fused operation for each group of weights, and little else.
 
-    It has the groups and the state of an optimiser of torch, whose own one takes longer to prepare a step of a small
+    It has the groups and the state of an optimizer of torch, whose own one takes longer to prepare a step of a small
     network than to make it, and seconds to import its compiler.
 
     Arguments:
@@ -85,13 +85,13 @@ class AdamW:
 
 Optimizer: TypeAlias = torch.optim.Optimizer | AdamW
 
-# Class, default learning rate, default epsilon, and name of the momentum argument.
-OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None]] = {
-    "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho"),
-    "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None),
-    "adam": (torch.optim.Adam, 4e-3, 1e-8, "betas"),
-    "adamw": (AdamW, 4e-3, 1e-8, "betas"),
-    "sgd": (torch.optim.SGD, 0.1, None, "momentum"),
+# Class, default learning rate, default epsilon, name of the momentum argument, and numbers of state for each weight.
+OPTIMIZERS: dict[str, tuple[Any, float, float | None, str | None, int]] = {
+    "adadelta": (torch.optim.Adadelta, 1.0, 1e-6, "rho", 2),
+    "adagrad": (torch.optim.Adagrad, 0.01, 1e-6, None, 1),
+    "adam": (torch.optim.Adam, 4e-3, 1e-8, "betas", 2),
+    "adamw": (AdamW, 4e-3, 1e-8, "betas", 2),
+    "sgd": (torch.optim.SGD, 0.1, None, "momentum", 1),
 }
 NO_EPSILON = 1e-30  # above zero, for weights whose sum of squares is zero in a state that began without epsilon
 MOMENTUM = {"rho": 0.95, "betas": 0.9, "momentum": 0.9}
@@ -113,10 +113,10 @@ class TrainingConfig:
 
     Arguments:
         optimizer: adadelta, adagrad, adam, adamw or sgd.
-        learning_rate: default: that of the optimiser.
+        learning_rate: default: that of the optimizer.
         schedule: of the learning rate: ``"constant"``; ``"falling"``, to a half after 30 epochs and a tenth after 90;
             or ``"linear"`` or ``"cosine"`` decay to zero at ``max_epochs``.
-        epsilon: added to the optimiser's denominator, or below its root (Adadelta, Adagrad); default: 1e-6 for Adadelta
+        epsilon: added to the optimizer's denominator, or below its root (Adadelta, Adagrad); default: 1e-6 for Adadelta
             and Adagrad, 1e-8 for Adam(W).
         momentum: of SGD; the decay of Adadelta's averages, or beta_1 of Adam(W).
         weight_decay: of the weights; biases are not decayed.
@@ -213,12 +213,12 @@ def make_optimizer(
     weight_decay: float = 0.0,
     slower: Mapping[str, float] = MappingProxyType({}),
 ) -> Optimizer:
-    """An optimiser by name, fused where possible; biases (names that start with b or c) are not decayed.
+    """An optimizer by name, fused where possible; biases (names that start with b or c) are not decayed.
 
     Adam and AdamW, whose steps do not scale with the gradient, divide the learning rate of the parameters in ``slower``
-    by the given factors; the other optimisers ignore it.
+    by the given factors; the other optimizers ignore it.
     """
-    kind, default_rate, default_epsilon, momentum_name = OPTIMIZERS[name]
+    kind, default_rate, default_epsilon, momentum_name, _ = OPTIMIZERS[name]
     options: dict[str, Any] = {"lr": default_rate if learning_rate is None else learning_rate}
     if default_epsilon is not None:
         options["eps"] = default_epsilon if epsilon is None else epsilon

@@ -20,7 +20,7 @@ from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.imputation import fill
 from made.queries.missingness import NUMBERS, Features, Missingness
-from made.training.objective import MISSING, random_bits
+from made.streams import MISSING, random_bits
 from made.training.order import some_rows
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 2_000  # to learn from; fewer for tables of many columns
@@ -54,9 +54,9 @@ def learn_missingness(ensemble: Ensemble, rows: Evidence, seed: int) -> Missingn
     found = Missingness(torch.tensor(decided, dtype=torch.long), features, weights, biases)
     if not decided:
         return found
-    generator = torch.Generator(rows.values.device).manual_seed(random_bits(seed, 0, MISSING))
+    generator = torch.Generator(rows.values.device).manual_seed(random_bits(seed, MISSING))
     most = min(MOST_ROWS, max(FEWEST_ROWS, ROWS_BY_COLUMNS // len(decided)), NUMBERS // (columns.inputs + len(decided)))
-    chosen, weight = _choose(missing.any(dim=1), most, random_bits(seed, 1, MISSING))
+    chosen, weight = _choose(missing.any(dim=1), most, random_bits(seed, MISSING, number=1))
     hidden = missing[chosen][:, decided]
     visible = _features(ensemble, rows[chosen.to(rows.values.device)], decided, generator)
     related = _Related(torch.cat([visible.table[:, : visible.flags], hidden.double()], dim=1), weight)
@@ -162,7 +162,7 @@ def _loss(table: Tensor, flags: Tensor, weight: Tensor, penalty: Tensor, found: 
 
 
 def _newton(table: Tensor, flags: Tensor, weight: Tensor, penalty: Tensor, start: Tensor) -> Tensor:
-    """The minimum of the penalised loss, by Newton's method with halved steps."""
+    """The minimum of the penalized loss, by Newton's method with halved steps."""
     found, loss = start, _loss(table, flags, weight, penalty, start)
     for _ in range(STEPS):
         chance = (table @ found).sigmoid()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -30,26 +29,17 @@ from made.network.dropout import BatchGenerator, of_rows, whole_batch
 from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_conditionals, log_likelihood
+from made.streams import DROPOUT, ENTRIES, ORDERINGS, QUERY, WHOLE_ROW, WHOLE_ROW_MASK, random_bits
 from made.training.config import TrainingConfig
 from made.training.explicit import ExplicitLoss
 from made.training.pairs import CountedPairs
 from made.training.workers import ALONE, Share, Workers
 
-__all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random", "random_bits"]
-
-# Streams of random numbers, each a function of the seed.
-DROPOUT, QUERY, ORDERINGS, WHOLE_ROW, WHOLE_ROW_MASK, ENTRIES = 2, 3, 5, 6, 7, 8
-CALIBRATION, WEIGHTS, MISSING = 9, 10, 11
+__all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random"]
 
 PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
 MOST_HIDDEN = 3  # entries of a nearly complete row
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, are spread evenly
-
-
-@lru_cache(maxsize=256)
-def random_bits(seed: int, number: int, stream: int) -> int:
-    """63 random bits, a function of the seed, a number and the stream."""
-    return int(np.random.Philox(key=seed, counter=[0, 0, number, stream]).random_raw() >> 1)
 
 
 class Loss(NamedTuple):
@@ -300,7 +290,7 @@ class Objective:
         return generator
 
     def _bits(self, number: int, stream: int) -> int:
-        return random_bits(self.config.seed, number, stream)
+        return random_bits(self.config.seed, stream, number)
 
 
 def query_at_random(evidence: Evidence, generator: torch.Generator) -> Evidence:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from made.errors import DataError
-from made.training.objective import WEIGHTS, random_bits
+from made.streams import WEIGHTS, random_bits
 
 MOST_ROWS = 2**31
 
@@ -48,7 +48,7 @@ class RowWeights:
         if self.whole:
             return np.repeat(np.arange(len(self.values)), self.values.astype(np.int64))
         ends = self.values.cumsum()
-        offset = random_bits(seed, epoch, WEIGHTS) / 2**63
+        offset = random_bits(seed, WEIGHTS, epoch) / 2**63
         places = (np.arange(self.rows) + offset) * (ends[-1] / self.rows)
         order: NDArray[np.intp] = np.searchsorted(ends, places, side="right").clip(max=len(ends) - 1)
         return order

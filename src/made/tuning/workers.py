@@ -82,7 +82,7 @@ def run_parallel(job: Job, trials: int, deadline: float, report: Callable[[Trial
     study = open_study(job.place)
     # On Linux one server process imports everything, and workers are forked from it before it computes anything.
     context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-    context.set_forkserver_preload([__name__, "torch._dynamo"])  # optimisers import the latter lazily
+    context.set_forkserver_preload([__name__, "torch._dynamo"])  # optimizers import the latter lazily
     workers: dict[Connection, BaseProcess] = {}
     given: dict[Connection, int] = {}
     numbers, spare, left = count(next_number(study)), list[int](), trials
