@@ -272,6 +272,31 @@ def test_what_is_not_fitted_says_so(face) -> None:
     assert not hasattr(unfitted, "n_features_in_")
 
 
+def test_dates_are_no_numbers() -> None:
+    days = pd.Series(pd.date_range("2024-01-01", periods=200), name="day")
+    for y in (days, days.to_numpy()):
+        with pytest.raises(DataError, match=r"'y' should be numbers, not dates: MADE\(\)\.fit\(X, y\) predicts them"):
+            MADERegressor(TINY).fit(FRAME, y)
+    with pytest.raises(QuestionError, match=r"'day' has dates, not numbers: MADE\.predict predicts it"):
+        MADERegressor(TINY, target="day").fit(FRAME.assign(day=days))
+    dated = clone(TINY).fit(FRAME, days)
+    assert pd.to_datetime(dated.predict(FRAME.head(2))).year.tolist() == [2024, 2024]
+
+
+def test_a_target_that_is_no_column_is_refused_before_training() -> None:
+    untrained = clone(TINY).set_params(max_epochs=10**6, patience=10**6)
+    for face in (MADEClassifier, MADERegressor):
+        with pytest.raises(QuestionError, match="'target' is 'color', which is no column of X"):
+            face(untrained, target="color").fit(FRAME)
+
+
+def test_a_grid_may_have_fitted_models(fitted) -> None:
+    X, y = FRAME.drop(columns="weight"), FRAME["weight"]
+    grid = {"model": [fitted.model_, fitted.model_.with_ensemble(1, 1)]}
+    search = GridSearchCV(MADERegressor(target="weight"), grid, cv=2, error_score="raise").fit(X, y)
+    assert search.best_estimator_.made_.model_.network is fitted.model_.network
+
+
 def test_a_threshold_needs_rows(fitted) -> None:
     with pytest.raises(NotFittedError, match="has no threshold yet: call 'fit'"):
         MADEOutlierDetector(fitted).predict(FRAME)
