@@ -20,6 +20,7 @@ RUN = [
     DOCS / "concepts.md",
     DOCS / "engine.md",
     DOCS / "scikit-learn.md",
+    DOCS / "onnx.md",
     DOCS / "which-tool.md",
     *sorted(DOCS.glob("tutorials/*.md")),
     *NOTEBOOKS,
