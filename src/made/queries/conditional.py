@@ -230,9 +230,10 @@ def forecast(
 
     The network of a column of numbers is evaluated in double precision: where the distribution is nearly flat, or falls
     between two steps, the last digit of a float moves a quantile or a standard deviation by much more. So is a small
-    network of any column, because the last digit of a float depends on the order of the rows.
+    network of any column, because the last digit of a float depends on the order of the rows; probabilities are rounded
+    to the precision of the network.
     """
-    size, rows = ensemble.cardinalities[column], len(codes)
+    size, rows, dtype = ensemble.cardinalities[column], len(codes), ensemble.network.c.dtype
     if not size or sum(each.numel() for each in ensemble.network.parameters()) <= SMALL:
         ensemble = ensemble.in_double
     evidence = Evidence.of(ensemble.network, codes)
@@ -240,7 +241,7 @@ def forecast(
     for which, prediction in predictions(ensemble, evidence, column):
         places = which.cpu().numpy()
         if size:
-            answer.probabilities[places] = prediction.probabilities(size).cpu().numpy()
+            answer.probabilities[places] = prediction.probabilities(size).to(dtype).cpu().numpy()
             continue
         answer.log_prob[places] = prediction.log_prob(evidence.values[which, column]).cpu().numpy()
         summary = prediction.summary(quantiles)
