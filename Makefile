@@ -82,6 +82,7 @@ docs: .venv/docs
 dist-check: .venv/installed
 	rm -rf .dist
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --outdir .dist .
+	! tar --list --file .dist/made-*.tar.gz | grep --extended-regexp '^made-[^/]*/(build|runs|docs/_figures|[.](venv|mlflow|oldest))/'
 	$(PYTHON) -m venv .dist/venv
 	.dist/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .dist/made-*.whl
 	mkdir .dist/empty

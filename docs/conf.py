@@ -45,6 +45,7 @@ run_pages = [
     "concepts",
     "engine",
     "scikit-learn",
+    "onnx",
     "which-tool",
     "tutorials/*",
     "notebooks/*",

@@ -18,6 +18,9 @@ NOTEBOOKS = sorted(DOCS.glob("notebooks/*.ipynb"))
 RUN = [
     DOCS / "start.md",
     DOCS / "concepts.md",
+    DOCS / "engine.md",
+    DOCS / "scikit-learn.md",
+    DOCS / "onnx.md",
     DOCS / "which-tool.md",
     *sorted(DOCS.glob("tutorials/*.md")),
     *NOTEBOOKS,
@@ -98,6 +101,34 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch) -> None:
         shown += output.parts
     assert shown
     sys.modules.pop("execution")
+
+
+def test_a_figure_that_is_not_of_pyplot_is_shown_where_it_is_the_last_line(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    execution = importlib.import_module("execution")
+    code = "from made.paper.figure_network import EXAMPLE, make_figure\nprint('before')\nmake_figure(EXAMPLE)"
+    shown = execution.Session(tmp_path).python(code)
+    assert shown.error is None
+    assert shown.parts[0] == "before"
+    assert shown.parts[1].titles == "Autoencoder; Masks; MADE"
+    assert "#333333" in shown.parts[1].light
+    assert "#333333" not in shown.parts[1].dark
+    sys.modules.pop("execution")
+
+
+def test_a_page_imports_what_it_uses() -> None:
+    unused = []
+    for path in RUN:
+        tree = ast.parse("\n".join(cells(path)))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                imported = [(each.asname or each.name).partition(".")[0] for each in node.names]
+                unused += [
+                    (path.name, name) for name in imported if name not in names and not name.startswith("enable_")
+                ]
+    assert unused == []
 
 
 def test_a_block_that_fails_is_reported(tmp_path, monkeypatch) -> None:

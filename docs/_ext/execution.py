@@ -11,15 +11,14 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-INK, DARK_INK = (
-    "#33383f",
-    "#d5d9df",
-)  # text and axes of figures, on light and on dark pages
+# Text and axes of figures, on light and on dark pages; and in figures of the package.
+INK, DARK_INK = "#33383f", "#d5d9df"
+INKS = (INK, "#333333")
 STYLE: dict[str, Any] = {
     "figure.figsize": (7.2, 3.2),
     "figure.constrained_layout.use": True,
@@ -86,6 +85,9 @@ class Session:
             text.truncate()
 
         def show(value: object) -> None:
+            if type(value).__name__ == "Figure":  # one of its own, not of pyplot
+                flush()
+                output.parts += pictures([value])
             if (
                 value is None
                 or type(value).__module__.startswith("matplotlib")
@@ -203,18 +205,25 @@ def figures() -> list[Figure]:
     """The open figures, which are closed."""
     from matplotlib import pyplot
 
-    found = []
-    for number in pyplot.get_fignums():
-        figure, file = pyplot.figure(number), io.StringIO()
-        figure.savefig(file, format="svg", metadata={"Date": None})
-        titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
-        light = file.getvalue()
-        found.append(
-            Figure(
-                light,
-                light.replace(INK, DARK_INK),
-                "; ".join(each for each in titles if each),
-            )
-        )
+    found = pictures([pyplot.figure(number) for number in pyplot.get_fignums()])
     pyplot.close("all")
+    return found
+
+
+def pictures(drawn: Iterable[Any]) -> list[Figure]:
+    """Figures of matplotlib as SVG."""
+    found = []
+    for figure in drawn:
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        titles = [figure.get_suptitle()]
+        for axes in figure.axes:
+            titles.append(
+                axes.get_title() or next((text.get_text() for text in axes.texts), "")
+            )
+        light = file.getvalue()
+        dark = light
+        for ink in INKS:
+            dark = dark.replace(ink, DARK_INK)
+        found.append(Figure(light, dark, "; ".join(each for each in titles if each)))
     return found

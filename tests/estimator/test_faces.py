@@ -25,11 +25,8 @@ from made.errors import DataError, ParameterError, QuestionError
 
 pytestmark = pytest.mark.filterwarnings("ignore:values that training never saw")
 
-# In single precision, the order of rows changes the last digits; scikit-learn compares to 1e-7.
-TINY = MADE(hidden_sizes=(8,), max_epochs=2, evaluation_masks=2, calibrate=False, dtype="float64")
-LEARNING = MADE(
-    hidden_sizes=(16,), max_epochs=12, learning_rate=0.02, evaluation_masks=2, validation_fraction=0, dtype="float64"
-)
+TINY = MADE(hidden_sizes=(8,), max_epochs=2, evaluation_masks=2, calibrate=False)
+LEARNING = MADE(hidden_sizes=(16,), max_epochs=12, learning_rate=0.02, evaluation_masks=2, validation_fraction=0)
 FAST = MADE(hidden_sizes=(16,), max_epochs=30, evaluation_masks=2, random_state=0)
 FACES = [MADEImputer, MADEOutlierDetector, MADEClassifier, MADERegressor]
 
@@ -273,6 +270,33 @@ def test_what_is_not_fitted_says_so(face) -> None:
     with pytest.raises(NotFittedError, match=r"not fitted|no threshold"):
         (unfitted.transform if face is MADEImputer else unfitted.predict)(FRAME)
     assert not hasattr(unfitted, "n_features_in_")
+
+
+def test_dates_are_no_numbers() -> None:
+    days = pd.Series(pd.date_range("2024-01-01", periods=200), name="day")
+    for y in (days, days.to_numpy()):
+        with pytest.raises(DataError, match=r"'y' should be numbers, not dates: MADE\(\)\.fit\(X, y\) predicts them"):
+            MADERegressor(TINY).fit(FRAME, y)
+    with pytest.raises(QuestionError, match=r"'day' has dates, not numbers: MADE\.predict predicts it"):
+        MADERegressor(TINY, target="day").fit(FRAME.assign(day=days))
+    dated = clone(TINY).fit(FRAME, days)
+    assert pd.to_datetime(dated.predict(FRAME.head(2))).year.tolist() == [2024, 2024]
+
+
+def test_a_target_that_is_no_column_is_refused_before_training() -> None:
+    untrained = clone(TINY).set_params(max_epochs=10**6, patience=10**6)
+    for face in (MADEClassifier, MADERegressor):
+        with pytest.raises(QuestionError, match="'target' is 'color', which is no column of X"):
+            face(untrained, target="color").fit(FRAME)
+
+
+def test_a_grid_may_have_fitted_models(fitted) -> None:
+    X, y = FRAME.drop(columns="weight"), FRAME["weight"]
+    grid = {"model": [fitted.model_, fitted.model_.with_ensemble(1, 1)]}
+    search = GridSearchCV(MADERegressor(target="weight"), grid, cv=2, error_score="raise").fit(X, y)
+    chosen = search.best_params_["model"]
+    assert np.array_equal(search.predict(X), chosen.predict(X, "weight"))
+    assert len(search.best_estimator_.made_.model_.history) == len(fitted.model_.history)
 
 
 def test_a_threshold_needs_rows(fitted) -> None:

@@ -37,6 +37,13 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(link) -> None:
     assert sorted(os.listdir(link.parent)) == ["link", "x.csv"]
 
 
+def test_an_error_names_the_file_and_not_the_hidden_one(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, atomic(tmp_path / "absent" / "x.csv"):
+        pass
+    assert caught.value.filename == str(tmp_path / "absent" / "x.csv")
+    assert not PART.search(str(caught.value))
+
+
 def test_a_new_file_has_the_permissions_of_any_other(tmp_path) -> None:
     (tmp_path / "other").touch()
     with atomic(tmp_path / "new"):

@@ -53,6 +53,22 @@ def test_a_model_shows_its_columns_and_what_is_given(framed) -> None:
     assert repr(framed.condition({"rooms": 2}).marginal(["height"])) == "Model(height | rooms=2)"
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("colour = red", r"'given' should be values by column, such as \{'colour': value\}, not 'colour = red'"),
+        ([("rooms", 2)], "'given' should be values by column"),
+        ({"colour": ["red", "blue"]}, r"column 0 \('colour'\) should be one value, not \['red', 'blue'\]: ask 'prob"),
+        ({"rooms": {1, 2}}, "should be one value"),
+        ({"height": np.array([170.0, 180.0])}, "should be one value"),
+    ],
+)
+@pytest.mark.parametrize("ask", ["condition", "conditionals", "distribution"])
+def test_what_is_given_is_one_value_for_each_column(framed, ask, given, message) -> None:
+    with pytest.raises(QuestionError, match=message):
+        getattr(framed, ask)(given)
+
+
 def test_a_condition_is_what_is_given(binary) -> None:
     view = binary.condition({"x1": 1})
     assert view.schema.names == ("x0", "x2", "x3")

@@ -49,6 +49,17 @@ def test_a_list_of_masks_weighs_them_by_what_they_give_to_the_known() -> None:
         predict(Ensemble(network), rows, 1)
 
 
+def test_the_order_of_the_rows_changes_no_digit_of_a_probability() -> None:
+    network, random = model(strength=0.5, masks=None).float(), np.random.default_rng(0)
+    codes = np.column_stack([random.integers(0, 2, 60), random.integers(0, 3, 60), random.normal(10, 2, 60)])
+    codes = np.column_stack([codes, np.full(60, NAN)])
+    found, order = forecast(Ensemble(network, 5), codes, 3).probabilities, random.permutation(60)
+    assert np.array_equal(found[order], forecast(Ensemble(network, 5), codes[order], 3).probabilities)
+    one_by_one = [forecast(Ensemble(network, 5), codes[[row]], 3).probabilities for row in range(60)]
+    assert np.array_equal(found, np.concatenate(one_by_one))
+    assert np.array_equal(found, found.astype(np.float32))
+
+
 def density_on(prediction: Prediction, grid: torch.Tensor) -> torch.Tensor:
     """The density of a mixture at many values at once, (values, rows)."""
     shape = prediction.weights.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 from typing import Any
 
@@ -78,8 +79,10 @@ class MADEOutlierDetector(OutlierMixin, Face):  # type: ignore[misc]
         return self._scores(X)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        log_prob, missing = self.made.score_samples(X).astype(np.float64), np.isnan(self.made.model_.codes(X))
-        return log_prob - missing @ self.usual_
+        precise = copy.copy(self.made)  # the last digit of a float depends on the order of the rows
+        precise.model_ = precise.model_.in_double
+        missing = np.isnan(precise.model_.codes(X))
+        return precise.score_samples(X).astype(np.float64) - missing @ self.usual_
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """:meth:`score_samples` less the threshold: negative for an outlier."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -46,6 +47,9 @@ class Supervised(Face):
                 "of X to predict as 'target'."
             )
         if y is None:
+            names = getattr(nw.from_native(X, pass_through=True), "columns", None)
+            if isinstance(self.target, str) and names is not None and not self.is_prefit and self.target not in names:
+                raise QuestionError(f"'target' is {self.target!r}, which is no column of X.", argument="target")
             return None
         values = cast(NDArray[Any], column_or_1d(y, warn=True))
         if is_missing(plain(values, "y")[0]).any():
@@ -155,6 +159,8 @@ class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         """
         values = self._checked(y)
         if values is not None and not self.is_prefit:
+            if values.dtype.kind in "mM":
+                raise DataError("'y' should be numbers, not dates: MADE().fit(X, y) predicts them.")
             try:
                 values = values.astype(np.float64)
             except (TypeError, ValueError):
@@ -181,6 +187,8 @@ class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         """The values of a target with a list of numbers; a target that is no number is refused."""
         model = self.made.model_
         field = model.schema.fields[model.target(self._column())]
-        if field.dtype == "text" or field.temporal is not None:
+        if field.temporal is not None:
+            raise QuestionError(f"column {field.name!r} has dates, not numbers: MADE.predict predicts it.")
+        if field.dtype == "text":
             raise QuestionError(f"column {field.name!r} has no numbers: MADEClassifier predicts it.")
         return np.array(field.values, dtype=np.float64) if field.listed else None

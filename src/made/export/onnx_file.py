@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from made._version import __version__
 from made.columns.base import LEVELS
 from made.errors import QuestionError
-from made.estimator import MADE
+from made.estimator import Fitted, model_of
 from made.export.answers import TABLES, conditional, log_prob
 from made.export.graph import DOUBLE, Graph, Node, Operation
 from made.export.inputs import TEXT, Inputs, blocks, is_text
@@ -31,7 +31,7 @@ MOST_BYTES = 2**31 - 2**20  # of a file of protocol buffers
 
 
 def to_onnx(
-    model: Model | MADE | str | os.PathLike[str],
+    model: Fitted,
     path: str | os.PathLike[str],
     *,
     column: Any = None,
@@ -61,8 +61,7 @@ def to_onnx(
     Raises:
         QuestionError: if the model, or this answer of it, cannot be exported.
     """
-    if not isinstance(model, Model):
-        model = model.model_ if isinstance(model, MADE) else Model.load(model)
+    model = model_of(model)
     view, ensemble, fields = model.view, model.ensemble, model.config.schema.fields
     target = None if column is None else model.position(column)
     if target is not None and not model.schema.fields[target].listed:

@@ -46,11 +46,11 @@ def atomic(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add a path to errors of the system that have none, such as that of a disk that is full."""
+    """Add a path to errors of the system that have none, such as a full disk, or that of a hidden file."""
     try:
         yield
     except OSError as error:
-        if error.errno is None or error.filename is not None:
+        if error.errno is None or not (error.filename is None or PART.search(str(error.filename))):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
 

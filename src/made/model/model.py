@@ -139,6 +139,11 @@ class Model(RowCodec):
         """The same model, answering with another number of masks and segments."""
         return replace(self, ensemble=Ensemble(self.network, masks, segments))
 
+    @property
+    def in_double(self) -> Model:
+        """The same model, answering in double precision."""
+        return replace(self, ensemble=self.ensemble.in_double)
+
     def generator(self, random_state: RandomState = None) -> torch.Generator:
         """Random numbers on the device of the network."""
         if isinstance(random_state, torch.Generator):

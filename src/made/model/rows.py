@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -95,10 +95,20 @@ class RowCodec:
     def known(self, given: Mapping[Any, Any] | None, rows: int = 1) -> NDArray[np.float64]:
         """Values of some columns as one coded row; a warning counts values that training never saw in ``rows`` rows."""
         codes = np.full((1, len(self.schema.fields)), np.nan)
+        if not (given is None or isinstance(given, Mapping)):
+            example = f"{{{self.schema.names[0]!r}: value}}"
+            raise QuestionError(f"{argument('given')} should be values by column, such as {example}, not {given!r}.")
         for column, value in (given or {}).items():
             d = self.position(column)
-            field, alone = self.schema.fields[d], Table.of([[value]])
+            field = self.schema.fields[d]
             label = f"{argument('given')}: column {d} ({field.name!r})"
+            if (
+                isinstance(value, Collection)
+                and not isinstance(value, (str, bytes))
+                and getattr(value, "ndim", None) != 0
+            ):
+                raise QuestionError(f"{label} should be one value, not {value!r}: ask 'probability' about several.")
+            alone = Table.of([[value]])
             codes[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
             if field.other and field.foreign(alone.columns[0], codes[:, d]).any():
                 rounded = rows if field.rounded(alone.columns[0], codes[:, d]).any() else 0

@@ -84,6 +84,7 @@ def make_figure(connectivity: Connectivity, *, names: Sequence[str] | None = Non
     }
     width = space + sum(width + space for width, _, _ in panels.values())
     figure = Figure(figsize=(width, top + bottom))
+    figure.set_layout_engine("none")  # whatever the default of the reader is
     left = space
     for title, (across, sign, note) in panels.items():
         axis = figure.add_axes((left / width, 0, across / width, 1))

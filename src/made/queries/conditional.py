@@ -25,6 +25,7 @@ from made.queries.incremental import IncrementalPass, rows_at_a_time
 from made.queries.likelihood import log_prob, outputs, require_prefixes
 
 MOST_UNITS = 2**18  # output units, in probabilities of several values at a time
+SMALL = 2**22  # weights, whose copy in double precision is worth its time
 
 
 @dataclass(frozen=True)
@@ -228,17 +229,19 @@ def forecast(
     """The distribution of one column of coded rows, (rows, columns), given all that is observed of the others.
 
     The network of a column of numbers is evaluated in double precision: where the distribution is nearly flat, or falls
-    between two steps, the last digit of a float moves a quantile or a standard deviation by much more.
+    between two steps, the last digit of a float moves a quantile or a standard deviation by much more. So is a small
+    network of any column, because the last digit of a float depends on the order of the rows; probabilities are rounded
+    to the precision of the network.
     """
-    size, rows = ensemble.cardinalities[column], len(codes)
-    if not size:
+    size, rows, dtype = ensemble.cardinalities[column], len(codes), ensemble.network.c.dtype
+    if not size or sum(each.numel() for each in ensemble.network.parameters()) <= SMALL:
         ensemble = ensemble.in_double
     evidence = Evidence.of(ensemble.network, codes)
     answer = Forecast(*(np.full(shape, np.nan) for shape in ((rows, size), rows, rows, (rows, len(quantiles)), rows)))
     for which, prediction in predictions(ensemble, evidence, column):
         places = which.cpu().numpy()
         if size:
-            answer.probabilities[places] = prediction.probabilities(size).cpu().numpy()
+            answer.probabilities[places] = prediction.probabilities(size).to(dtype).cpu().numpy()
             continue
         answer.log_prob[places] = prediction.log_prob(evidence.values[which, column]).cpu().numpy()
         summary = prediction.summary(quantiles)

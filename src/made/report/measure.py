@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from made._version import __version__
 from made.columns.bins import Numbers, common
 from made.errors import UnseenWarning
+from made.estimator import Fitted, model_of
 from made.model.model import Model
 from made.queries.likelihood import mean_and_interval
 from made.report import column, dependence
@@ -41,7 +42,7 @@ def _unseen_ignored() -> Iterator[None]:
 
 @_unseen_ignored()
 def measure(
-    model: Model,
+    model: Fitted,
     rows: Any,
     *,
     held_out: Any = None,
@@ -55,7 +56,7 @@ def measure(
     """A report of a model on rows with its columns.
 
     Arguments:
-        model: a fitted model.
+        model: a model, a fitted estimator, or the folder of a model.
         rows: a data frame or an array.
         held_out: rows of the same origin that the model was not fitted on, while it was on ``rows``; with them, the
             privacy of samples is measured.
@@ -65,6 +66,7 @@ def measure(
         seed: of all random draws; default: the model's seed.
         name, data: names of the model and of the rows.
     """
+    model = model_of(model)
     schema, seed = model.schema, model.config.seed if seed is None else seed
     table, notes = arrow(rows, schema.names, schema.named), []
     random, total = np.random.default_rng(seed), table.num_rows

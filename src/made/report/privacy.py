@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from made.errors import DataError, UnseenWarning
+from made.estimator import Fitted, model_of
 from made.hints import hint
-from made.model.model import Model
 from made.queries.batches import blocks
 from made.tables.field import Field
 
@@ -89,7 +89,7 @@ class Privacy:
 
 
 def privacy(
-    model: Model,
+    model: Fitted,
     train: Any,
     held_out: Any,
     *,
@@ -103,7 +103,7 @@ def privacy(
     The cost is bounded: of larger tables, random subsets are compared, as many training rows as held-out rows.
 
     Arguments:
-        model: a fitted model.
+        model: a model, a fitted estimator, or the folder of a model.
         train: the rows that it was fitted on.
         held_out: rows that it was not fitted on, not even as validation rows.
         synthetic: rows to examine; by default ``samples`` rows are drawn, with missing values if the model has learned
@@ -115,11 +115,12 @@ def privacy(
     Example:
         >>> from made import MADE
         >>> rows = np.random.default_rng(0).integers(0, 3, (200, 4))
-        >>> model = MADE(hidden_sizes=(8,), max_epochs=2, random_state=0).fit(rows[:100]).model_
+        >>> model = MADE(hidden_sizes=(8,), max_epochs=2, random_state=0).fit(rows[:100])
         >>> found = privacy(model, rows[:100], rows[100:])
         >>> 0.3 < found.closer < 0.7 and 0.3 < found.membership_auc < 0.7
         True
     """
+    model = model_of(model)
     seed = model.config.seed if seed is None else seed
     random = np.random.default_rng(seed)
     with warnings.catch_warnings():

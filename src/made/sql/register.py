@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,8 +13,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from made.errors import ParameterError
-from made.estimator import MADE
-from made.model.model import Model
+from made.estimator import Fitted, model_of
 from made.sql.functions import Function, Functions
 
 # Macros in front of the functions whose names begin with an underscore. A function of DuckDB has one type, so those
@@ -40,9 +38,7 @@ class Registered:
     functions: Functions
 
 
-def register(
-    connection: duckdb.DuckDBPyConnection, model: Model | MADE | str | os.PathLike[str], name: str
-) -> Registered:
+def register(connection: duckdb.DuckDBPyConnection, model: Fitted, name: str) -> Registered:
     """Add the queries of a model to a connection, as functions whose names begin with ``name`` and an underscore.
 
     A row ``t`` is the name of a table in FROM, or a struct. Columns that it lacks, and NULL, are missing values;
@@ -80,9 +76,7 @@ def register(
             f"'name' should be at most 50 letters, digits and underscores, and not begin with a digit, not {name!r}.",
             argument="name",
         )
-    if isinstance(model, MADE):
-        model = model.model_
-    functions = Functions(model if isinstance(model, Model) else Model.load(model))
+    functions = Functions(model_of(model))
     for key, function in functions.by_name.items():
         full = f"{name}_{key}"
         with suppress(duckdb.InvalidInputException):  # there is none

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -91,6 +91,7 @@ class Table:
                 )
             array = X.toarray()
             return cls._of_array("sparse", array, array, without, kept)
+        _check_names_are_kept(X)
         array = _dense(X)
         return cls._of_array("numpy", array, array, without, kept)
 
@@ -253,6 +254,16 @@ def _dropped(
     if len(dropped) == count:
         raise DataError(f"All {count} columns are dropped: keep at least one.")
     return dropped
+
+
+def _check_names_are_kept(X: Any) -> None:
+    """Refuse what has named columns and is no frame: as an array it would lose their names."""
+    first = X[0] if isinstance(X, (list, tuple)) and X else X
+    batches = hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema")
+    if batches or isinstance(first, Mapping) or getattr(getattr(X, "dtype", None), "names", None):
+        remedy = "pyarrow.table(X)" if batches else "pandas.DataFrame(X)"
+        what = type(X).__name__ + (f" of {type(first).__name__}" if first is not X else "")
+        raise DataError(f"A {what} is no data frame: convert it, such as with {remedy}.")
 
 
 def _dense(X: Any) -> Values:
