@@ -19,7 +19,7 @@ from made.model.config import Config
 from made.model.view import View
 from made.queries.ensemble import Ensemble
 from made.tables.schema import Schema
-from made.tables.table import Table
+from made.tables.table import Table, plain_value
 
 
 class RowCodec:
@@ -97,11 +97,15 @@ class RowCodec:
         codes = np.full((1, len(self.schema.fields)), np.nan)
         for column, value in (given or {}).items():
             d = self.position(column)
-            field, alone = self.schema.fields[d], Table.of([[value]])
+            field = self.schema.fields[d]
             label = f"{argument('given')}: column {d} ({field.name!r})"
-            codes[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
-            if field.other and field.foreign(alone.columns[0], codes[:, d]).any():
-                rounded = rows if field.rounded(alone.columns[0], codes[:, d]).any() else 0
+            try:
+                alone, dtype = plain_value(value, label)
+                codes[:, d] = field.encode(alone, dtype, label)
+            except DataError as error:  # of no row
+                raise DataError(error.message, column=field.name) from None
+            if field.other and field.foreign(alone, codes[:, d]).any():
+                rounded = rows if field.rounded(alone, codes[:, d]).any() else 0
                 warnings.warn(UnseenWarning({field.name: rows}, {field.name: rounded}), stacklevel=3)
         return codes
 

@@ -255,6 +255,14 @@ def _dropped(
     return dropped
 
 
+def plain_value(value: Any, label: str) -> tuple[Values, Dtype]:
+    """One value as a plain column of one row, and its dtype; ``label`` names it in messages."""
+    column = _dense([value])
+    if column.ndim > 1:
+        raise DataError(f"{label} should be one value, not {len(column[0])}.")
+    return plain(column, label)
+
+
 def _dense(X: Any) -> Values:
     """Anything else as a numpy array: masked entries are missing, and numbers in a list do not become text."""
     if isinstance(X, np.ma.MaskedArray):
