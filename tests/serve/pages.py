@@ -15,7 +15,7 @@ from browser import CHROMIUM, animals, fitted, package
 from made.model.model import Model
 from made.serve.operations import Served
 
-__all__ = ["accounts_model", "card", "chromium", "close", "page", "pages", "settled", "visit"]
+__all__ = ["accounts_model", "card", "chromium", "close", "page", "pages", "settled", "slow_down", "visit"]
 
 
 @cache
@@ -81,6 +81,25 @@ def percent(share: float) -> str:
     if 0.9999 < share < 1:
         return "> 99.99 %"
     return f"{100 * share:.{1 if 0.01 <= share <= 0.99 else 2}f} %"
+
+
+def slow_down(page, part: str) -> None:
+    """Hold back the answer to the next request whose address has this part."""
+    page.evaluate(
+        """part => {
+            const fetch = window.fetch;
+            window.fetch = async (...asked) => {
+                const answer = await fetch(...asked);
+                if (part && String(asked[0]).includes(part)) {
+                    part = null;
+                    await new Promise(done => setTimeout(done, 1500));
+                    window.late = true;
+                }
+                return answer;
+            };
+        }""",
+        part,
+    )
 
 
 def close(text: str, share: float) -> bool:

@@ -208,6 +208,12 @@ def test_values_that_training_never_saw_are_counted(server) -> None:
     assert answer.json()["unseen"] == {"job": 1}
 
 
+@pytest.mark.parametrize("what", ["score", "explain", "impute?uncertainty=true", "predict?target=age", "denoise"])
+def test_a_value_is_counted_once(server, what) -> None:
+    answer = server.post(what, json={"rows": [{"job": "pilot", "wage": 19.04}]}).json()
+    assert (answer["unseen"], answer["rounded"]) == ({"job": 1}, {"wage": 1})
+
+
 def test_a_number_between_two_steps_is_taken_for_the_nearest(server) -> None:
     """Which is not to be confused with one that is very unlikely."""
     answer = server.post("conditionals", json={"given": {"wage": 19.04}}).json()
@@ -239,6 +245,9 @@ def test_a_number_between_two_steps_is_taken_for_the_nearest(server) -> None:
         ("predict", {"json": {"rows": [{}]}}, 422, "question"),
         ("sample", {"json": {"temperature": 0}}, 422, "request"),
         ("sample", {"json": {"temperature": 0.0009}}, 422, "request"),
+        ("score", {"json": {"rows": [{}]}, "params": {"givn": "age"}}, 422, "request"),
+        ("sample", {"json": {}, "params": {"count": 3}}, 422, "request"),
+        ("score", {"content": b"{}", "headers": {"content-type": JSON, "content-encoding": "gzip"}}, 415, "media-type"),
         ("nothing", {"json": {}}, 404, "not-found"),
     ],
 )
@@ -262,6 +271,32 @@ def test_infinity_is_named_by_row_and_column(server) -> None:
     body = b'{"rows": [{"wage": 1.5}, {"wage": Infinity}]}'
     problem = server.post("score", content=body, headers={"content-type": JSON}).json()
     assert (problem["row"], problem["column"]) == (1, "wage")
+
+
+@pytest.mark.parametrize("content", [b'{"given": {"wage": Infinity}}', b'{"given": {"wage": "much"}}'])
+def test_what_is_given_is_named_by_its_column(server, content) -> None:
+    problem = server.post("conditionals", content=content, headers={"content-type": JSON}).json()
+    assert (problem["column"], problem.get("row")) == ("wage", None)
+    assert "column 0" not in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("what", "asked", "where"),
+    [
+        ("score", {"rows": [{"age": 1}, {"age": [1]}]}, {"row": 1, "column": "age"}),
+        ("conditionals", {"given": {"age": {"a": 1}}}, {"column": "age"}),
+    ],
+)
+def test_a_value_that_is_no_scalar_is_one_error(server, what, asked, where) -> None:
+    problem = server.post(what, json=asked).json()
+    assert {key: problem.get(key) for key in where} == where
+    assert problem["detail"].endswith("age: Input should be text, a number, true, false or null.")
+    assert len(problem["errors"]) == 1
+
+
+def test_a_parameter_that_is_not_there_is_named(server) -> None:
+    detail = server.post("predict", params={"targt": "age"}, json={"rows": [{}]}).json()["detail"]
+    assert detail == "there is no parameter 'targt': the parameters are target, quantiles, absent."
 
 
 def test_a_problem_names_the_place_in_a_question(server) -> None:

@@ -62,9 +62,52 @@ def test_nested_columns_are_refused() -> None:
             read_table(kind, content, ["a"], Bounds())
 
 
-@pytest.mark.parametrize("kind", [ARROW, PARQUET, CSV])
+TEXT = ["Ulm", None, "Jena \N{GRINNING FACE}", "a name of more than 12 bytes"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(TEXT, pa.string_view()),
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.uint8()), pa.array(["Ulm", "Jena"], pa.string_view())),
+    ],
+)
+def test_text_may_be_in_views_as_polars_writes_it(column) -> None:
+    found = read_table(ARROW, arrow(pa.table({"a": column})), ["a"], Bounds())
+    assert found["a"].to_pylist() == column.to_pylist()
+    assert "view" not in str(found.schema)
+
+
+def shared(text: str, rows: int, kind: str) -> pa.Array:
+    """The same text in all rows, stored once."""
+    if kind == "dictionary":
+        return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int8()), pa.array([text]))
+    views = pa.array([text], pa.string_view())
+    if kind == "dictionary of views":
+        return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int8()), views)
+    _, places, *texts = views.buffers()
+    return pa.Array.from_buffers(pa.string_view(), rows, [None, pa.py_buffer(places[:16].to_pybytes() * rows), *texts])
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "views", "dictionary of views"])
+def test_a_text_that_rows_share_is_counted_for_each_of_them(kind) -> None:
+    """An answer writes it as often: 8 MiB would become 80 GB."""
+    content = {rows: arrow(pa.table({"a": shared("x" * 10_000, rows, kind)})) for rows in (20, 2000)}
+    assert read_table(ARROW, content[20], ["a"], Bounds(body=1 << 16)).num_rows == 20
+    assert len(content[2000]) < 1 << 16
+    with pytest.raises(Problem) as caught:
+        read_table(ARROW, content[2000], ["a"], Bounds(body=1 << 16))
+    assert caught.value.kind == "body-too-large"
+
+
+@pytest.mark.parametrize("kind", [ARROW, "views", PARQUET, CSV])
 def test_damaged_bodies_are_read_or_refused(kind) -> None:
     table, random = people().slice(0, 20), np.random.default_rng(0)
+    if kind == "views":
+        texts = [name for name in NAMES if pa.types.is_string(table.schema.field(name).type)]
+        for name in texts:
+            table = table.set_column(NAMES.index(name), name, table[name].cast(pa.string_view()))
+        kind = ARROW
     content = {ARROW: arrow, PARQUET: as_parquet, CSV: lambda rows: rows.to_pandas().to_csv().encode()}[kind](table)
     for _ in range(150):
         damaged = bytearray(content)

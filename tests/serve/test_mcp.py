@@ -205,6 +205,16 @@ def test_explain_sorts_entries_and_compares_with_draws(server, model) -> None:
 def test_a_value_that_training_never_saw_is_scored_with_a_warning(server) -> None:
     answer = call(server, "score", rows=[{"contract": "never"}])
     assert answer["warnings"] == ["values that training never saw: 1 of 'contract'. They are very unlikely."]
+    assert call(server, "explain", rows=[{"contract": "never"}])["warnings"] == answer["warnings"]
+
+
+def test_a_whole_number_may_be_written_with_a_point(server) -> None:
+    assert call(server, "sample", count=2.0, seed=3.0) == call(server, "sample", count=2, seed=3)
+
+
+def test_only_a_value_may_be_null(server) -> None:
+    assert "null" not in refused(server, "info", columns=["tenur"])
+    assert "null if it is unknown" in refused(server, "impute", rows=[{"contract": "never"}])
 
 
 @pytest.mark.parametrize(
@@ -218,8 +228,8 @@ def test_a_value_that_training_never_saw_is_scored_with_a_warning(server) -> Non
         ("ask", {"questions": ["contract = 'Two year'"]}, "contract has no value 'Two year': did you mean 'two year'?"),
         ("ask", {"questions": ["tenure >"]}, "tenure >"),
         ("ask", {"questions": ["P(tenure > 3)", "tenure >"]}, "Error: questions[1]: "),
-        ("ask", {"questions": ["x" * 3000]}, "is too long."),
-        ("ask", {"questions": ["tenure > 3"] * 21}, "is too long."),
+        ("ask", {"questions": ["x" * 3000]}, "questions[0]: there should be at most 2000 characters, not 3000."),
+        ("ask", {"questions": ["tenure > 3"] * 21}, "questions: there should be at most 20, not 21."),
         ("ask", {"questions": ["tenure > 3"], "seed": -1}, "seed: -1 is less than the minimum of 0."),
         ("predict", {"rows": [{}]}, "'target' is a required property."),
         (
@@ -243,7 +253,9 @@ def test_a_value_that_training_never_saw_is_scored_with_a_warning(server) -> Non
             "rows[0].tenure: this should be of type number or null",
         ),
         ("predict", {"rows": {"tenure": 30}, "target": "paid"}, "rows: this should be of type array"),
-        ("predict", {"rows": [{}] * 101, "target": "paid"}, "is too long."),
+        ("predict", {"rows": [{}] * 101, "target": "paid"}, "rows: there should be at most 100, not 101."),
+        ("predict", {"rows": [{"tenure": 10**400}], "target": "paid"}, "column 'tenure': a value cannot be stored"),
+        ("predict", {"rows": [{"contract": "\ud800"}], "target": "tenure"}, "is not among the values"),
         ("sample", {"count": 101}, "count: 101 is greater than the maximum of 100."),
         ("sample", {"count": 0}, "count: 0 is less than the minimum of 1."),
         ("sample", {"count": 1.5}, "count: this should be of type integer, not 1.5."),
@@ -262,7 +274,7 @@ def test_a_value_that_training_never_saw_is_scored_with_a_warning(server) -> Non
         ("explain", {"rows": []}, "rows: [] should be non-empty."),
         ("explain", {"rows": [{"lines": True}]}, "rows[0].lines: this should be of type number or null, not True."),
         ("score", {"rows": [{"tenure": 3}], "given": ["charge"]}, "charge"),
-        ("score", {"rows": [{"contract": "x" * 2000}]}, "is too long."),
+        ("score", {"rows": [{"contract": "x" * 2000}]}, "there should be at most 1000 characters, not 2000."),
         ("forecast", {}, "there is no tool 'forecast': the tools are info, ask, predict"),
     ],
 )

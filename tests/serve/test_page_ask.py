@@ -6,7 +6,7 @@ import pytest
 from server import people_served
 
 from browser import in_a_browser
-from pages import close, visit
+from pages import close, slow_down, visit
 
 pytestmark = in_a_browser
 MODEL = people_served().model
@@ -34,6 +34,18 @@ def test_ask(page, pages) -> None:
         example.click()
         page.wait_for_function("text => document.querySelector('#question').value === text", arg=example.text_content())
         page.wait_for_selector(".answer")
+
+
+def test_the_answer_is_that_of_the_last_question(page, pages) -> None:
+    visit(page, pages, "ask")
+    slow_down(page, "probability")
+    for question in ("wage > 15", "job = 'cook'"):
+        page.fill("#question", question)
+        page.keyboard.press("Enter")
+    page.wait_for_selector(".answer")
+    page.wait_for_function("() => window.late")
+    page.wait_for_timeout(200)
+    assert "cook" in page.locator("p.asked").text_content()
 
 
 def test_a_wrong_question_is_marked(page, pages) -> None:

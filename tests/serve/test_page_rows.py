@@ -12,7 +12,7 @@ from pyarrow import parquet
 from server import people_served
 
 from browser import in_a_browser
-from pages import visit
+from pages import slow_down, visit
 from people import people
 
 pytestmark = in_a_browser
@@ -57,6 +57,29 @@ def test_rows_of_a_file(page, pages, tmp_path, suffix) -> None:
         "predicted job",
         *(f"predicted p({each})" for each in ("baker", "cook", "none", "missing")),
     ]
+
+
+def test_the_last_file_and_the_last_column_stay_whoever_answers_first(page, pages, tmp_path) -> None:
+    for count in (30, 20):
+        pa.csv.write_csv(people().slice(0, count), tmp_path / f"{count}.csv")
+    visit(page, pages, "rows")
+    slow_down(page, "explain")
+    page.set_input_files("#file", tmp_path / "30.csv")
+    page.set_input_files("#file", tmp_path / "20.csv")
+    page.wait_for_selector("tbody tr")
+    page.wait_for_function("() => window.late")
+    page.wait_for_timeout(200)
+    assert page.locator("tbody tr").count() == 20
+    assert "20 rows of 20.csv" in page.locator("main").inner_text()
+    slow_down(page, "predict?target=wage")
+    page.evaluate("() => { window.late = false; }")
+    page.get_by_label("Predict").select_option("wage")
+    page.get_by_label("Predict").select_option("job")
+    page.wait_for_selector("text=predicted job")
+    page.wait_for_function("() => window.late")
+    page.wait_for_timeout(200)
+    assert page.locator("text=predicted wage").count() == 0
+    assert set(page.locator("tbody tr td:nth-child(3)").all_text_contents()) <= {"baker", "cook", "none", "missing"}
 
 
 def test_what_is_odd_and_what_is_filled_is_said_in_words(page, pages, tmp_path) -> None:

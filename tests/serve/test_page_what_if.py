@@ -12,7 +12,7 @@ import pytest
 from server import people_served
 
 from browser import in_a_browser
-from pages import accounts_model, card, close, settled, visit
+from pages import accounts_model, card, close, settled, slow_down, visit
 from people import fitted_people
 
 pytestmark = in_a_browser
@@ -209,3 +209,14 @@ def test_rows_are_drawn_and_completed(page, pages) -> None:
     given = json.loads(page.locator("main").get_attribute("data-given"))
     assert given["score"] == row["score"][0].as_py()
     assert given["since"] == row["since"][0].as_py().isoformat()
+
+
+def test_a_completion_does_not_undo_what_is_set_meanwhile(page, pages) -> None:
+    visit(page, pages, query="job=cook")
+    slow_down(page, "impute")
+    page.get_by_role("button", name="Most likely completion").click()
+    page.get_by_role("button", name="Clear all").click()
+    page.wait_for_function("() => window.late")
+    page.wait_for_timeout(200)
+    settled(page)
+    assert page.locator(".chip").count() == 0

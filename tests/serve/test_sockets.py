@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 from server import live
@@ -39,6 +40,12 @@ def everything(connection: socket.socket) -> bytes:
     return b"".join(parts)
 
 
+def send_slowly(connection: socket.socket, count: int) -> None:
+    for _ in range(count):
+        connection.sendall(b"a")
+        time.sleep(0.1)
+
+
 def test_a_body_that_comes_slowly(impatient) -> None:
     with connected(impatient) as connection:
         connection.sendall(HEAD + b"Content-Length: 23\r\n\r\n" + BODY[:5])
@@ -58,6 +65,46 @@ def test_a_head_that_comes_slowly(impatient) -> None:
 def test_a_connection_that_says_nothing(impatient) -> None:
     with connected(impatient) as connection:
         assert everything(connection) == b""
+
+
+@pytest.mark.parametrize("what", ["people/nothing", "nobody/score"])
+def test_a_body_that_comes_slowly_after_its_answer(impatient, what) -> None:
+    """Refused before it is read, it would hold a connection as long as the client likes."""
+    with connected(impatient) as connection:
+        connection.sendall(HEAD.replace(b"people/score", what.encode()) + b"Content-Length: 1000\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 404")
+        with pytest.raises(ConnectionError):
+            send_slowly(connection, 100)
+
+
+def test_a_connection_goes_on_after_a_body_that_was_not_read(impatient) -> None:
+    with connected(impatient) as connection:
+        length = b"Content-Length: 23\r\n\r\n"
+        connection.sendall(HEAD.replace(b"people", b"nobody") + length)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 404")
+        connection.sendall(BODY)
+        connection.sendall(HEAD + length + BODY)
+        assert b"HTTP/1.1 200" in everything(connection)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_client_that_reads_after_it_has_sent_all_of_a_body_is_told(server, chunked) -> None:
+    """As http.client does, and whoever uses it. A reset connection would discard the answer."""
+    content = b"a" * ((8 << 20) + 1)
+    body = (content[first : first + 65536] for first in range(0, len(content), 65536)) if chunked else content
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request("POST", "/api/models/people/score", body, {"Content-Type": "text/csv"})
+        answer = connection.getresponse()
+        assert answer.status == 413
+        assert b"urn:made:body-too-large" in answer.read()
+
+
+def test_a_body_that_is_announced_and_never_comes_is_not_waited_for(server) -> None:
+    with connected(server) as connection:
+        begin = time.monotonic()
+        connection.sendall(HEAD + b"Content-Length: 9999999999\r\n\r\n")
+        assert b"urn:made:body-too-large" in everything(connection)
+        assert time.monotonic() - begin < 8
 
 
 def test_a_body_that_is_cut_short(impatient) -> None:

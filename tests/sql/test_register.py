@@ -154,6 +154,16 @@ def test_probability_and_ask_are_those_of_python(connection, model) -> None:
     assert column(connection, "SELECT m_probability('tenure > 12 and charge < 50', 64)") == [fewer]
 
 
+@pytest.mark.parametrize("setting", ["arrow_large_buffer_size", "produce_arrow_string_view"])
+def test_text_may_be_of_any_type_of_arrow(model, setting) -> None:
+    with duckdb.connect() as own:
+        register(own, model, "m")
+        query = "SELECT m_probability('tenure > 3'), m_predict({'Contract': 'month'}, 'paid')"
+        expected = own.sql(query).fetchall()
+        own.execute(f"SET {setting} = true")
+        assert own.sql(query).fetchall() == expected
+
+
 def test_a_column_of_questions(connection, model) -> None:
     found = column(connection, "SELECT m_probability(q) FROM (VALUES ('paid = true'), (NULL), ('lines = 2')) v(q)")
     assert found == [model.probability("paid = true").probability, None, model.probability("lines = 2").probability]
@@ -278,8 +288,13 @@ def test_samples_are_a_table_like_any_other(connection) -> None:
         ("m_quantile({'tenure': 3}, 'charge', 2)", "'quantiles' should be probabilities, from 0 to 1"),
         ("m_quantile({'tenure': 3}, 'Contract', 0.5)", "has no order, and so no quantiles"),
         ("m_impute({'tenure': 3}, 'sample')", "the strategy should be 'mode' or 'mean', not 'sample'; for a sample"),
-        ("m_draw({'tenure': 3}, -1)", "the seed should be at least 0"),
-        ("* FROM m_sample(0)", "'n_samples' should be a whole number, at least 1"),
+        ("m_draw({'tenure': 3}, -1)", "the seed should be a whole number, at least 0"),
+        ("m_draw({'tenure': 3}, 1.5)", "the seed should be a whole number, at least 0 and below 2^32, not 1.5"),
+        ("m_logp({})", "it has no columns"),
+        ("* FROM m_sample(0)", "m_sample: the number of rows should be a whole number, at least 1, not 0"),
+        ("* FROM m_sample(2.5)", "m_sample: the number of rows should be a whole number, at least 1, not 2.5"),
+        ("* FROM m_sample(2, seed := -1)", "m_sample: the seed should be a whole number, at least 0"),
+        ("* FROM m_sample(1000000000000)", "m_sample: there is not enough memory: ask for fewer rows"),
         ("* FROM m_sample(2, given := {'ten': 3})", "m_sample: given: there is no column 'ten'"),
         ("* FROM m_sample(2, given := {'Contract': 'never'})", "'never' is not among the known values"),
     ],

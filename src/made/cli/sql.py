@@ -155,7 +155,7 @@ def _sentence(error: Exception, registered: Sequence[Registered]) -> Exception:
     for each in registered:
         if each.functions.error is not None:
             return each.functions.error
-    text = " ".join(str(error).partition("\n\nLINE ")[0].split()).rstrip(".")
+    text = " ".join(str(error).partition("\n\nLINE ")[0].split()).rstrip(".!")
     wrong = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
     kind = QuestionError if isinstance(error, wrong) else DataError
     return kind(f"DuckDB: {text}.")

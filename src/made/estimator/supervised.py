@@ -39,7 +39,7 @@ class Supervised(Face):
         tags.target_tags.required = self.target is None
         return tags
 
-    def _checked(self, y: Any) -> NDArray[Any] | None:
+    def _checked(self, X: Any, y: Any) -> NDArray[Any] | None:
         """The target as an array; ``None`` if it is a column of X, or of a model that is fitted."""
         if y is None and self.target is None:
             raise ValueError(
@@ -94,7 +94,7 @@ class MADEClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
         A row with a ``sample_weight`` of 2 counts as the row twice.
         """
-        values = self._checked(y)
+        values = self._checked(X, y)
         self.__dict__.pop("_classes", None)
         if values is None or self.is_prefit:
             self._fit(X, sample_weight=sample_weight)
@@ -157,7 +157,7 @@ class MADERegressor(RegressorMixin, Supervised):  # type: ignore[misc]
 
         A row with a ``sample_weight`` of 2 counts as the row twice.
         """
-        values = self._checked(y)
+        values = self._checked(X, y)
         if values is not None and not self.is_prefit:
             if values.dtype.kind in "mM":
                 raise DataError("'y' should be numbers, not dates: MADE().fit(X, y) predicts them.")

@@ -49,7 +49,7 @@ def read(source: str | Path) -> pa.Table | NDArray[Any]:
             check_size(file.handle.seek(0, 2), file.name)
         for table in _tables(file, None):
             tables.append(table)
-            size += _decoded_bytes(table)
+            size += decoded_bytes(table)
             check_size(size, file.name)
         return pa.concat_tables(tables)
 
@@ -151,7 +151,7 @@ def _pieces(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
             most = max(PIECE, ENTRY * rows * table.num_columns)
             some = table.slice(0, rows - count)
             waiting.append(some)
-            count, size = count + len(some), size + _decoded_bytes(some)
+            count, size = count + len(some), size + decoded_bytes(some)
             table = table.slice(len(some))
             if count == rows or size > most:
                 yield pa.concat_tables(waiting)
@@ -160,7 +160,7 @@ def _pieces(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
-def _decoded_bytes(table: pa.Table) -> int:
+def decoded_bytes(table: pa.Table) -> int:
     """How many bytes a table takes when the texts of its dictionaries are written out."""
     total: int = table.nbytes
     for chunk in (chunk for column in table.columns for chunk in column.chunks):

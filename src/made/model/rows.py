@@ -19,7 +19,7 @@ from made.model.config import Config
 from made.model.view import View
 from made.queries.ensemble import Ensemble
 from made.tables.schema import Schema
-from made.tables.table import Table
+from made.tables.table import Table, plain_value
 
 
 class RowCodec:
@@ -108,10 +108,13 @@ class RowCodec:
                 and getattr(value, "ndim", None) != 0
             ):
                 raise QuestionError(f"{label} should be one value, not {value!r}: ask 'probability' about several.")
-            alone = Table.of([[value]])
-            codes[:, d] = field.encode(alone.columns[0], alone.dtypes[0], label)
-            if field.other and field.foreign(alone.columns[0], codes[:, d]).any():
-                rounded = rows if field.rounded(alone.columns[0], codes[:, d]).any() else 0
+            try:
+                alone, dtype = plain_value(value, label)
+                codes[:, d] = field.encode(alone, dtype, label)
+            except DataError as error:  # of no row
+                raise DataError(error.message, column=field.name) from None
+            if field.other and field.foreign(alone, codes[:, d]).any():
+                rounded = rows if field.rounded(alone, codes[:, d]).any() else 0
                 warnings.warn(UnseenWarning({field.name: rows}, {field.name: rounded}), stacklevel=3)
         return codes
 

@@ -24,6 +24,7 @@ from made.serve.bodies import ARROW, CSV, JSON, PARQUET, parse_json, read_table
 from made.serve.bounds import Bounds
 from made.serve.describe import columns, info
 from made.serve.gate import Gate
+from made.serve.headers import check_parameters, media_type, wanted
 from made.serve.metrics import CONTENT_TYPE, Metrics
 from made.serve.operations import Served, with_unseen
 from made.serve.problems import Problem, problem_of
@@ -118,7 +119,8 @@ class _Server:
 
     async def answer(self, request: Request, model: str, work: Callable[[Served, bytes], Any]) -> Response:
         """The answer to a question: ``work`` gets the model and the body."""
-        served, wanted = self.model(model), _wanted(request.headers.get("accept", ""))
+        served, kind = self.model(model), wanted(request)
+        check_parameters(request)
         try:
             content = b"".join([chunk async for chunk in request.stream()])
         except ClientDisconnect:
@@ -135,18 +137,16 @@ class _Server:
         if not isinstance(found, Answer):
             return Response(found, media_type=JSON)
         self.metrics.rows(request.scope["route"].path, len(found.table))
-        return StreamingResponse(found.stream(wanted), media_type=wanted)
+        return StreamingResponse(found.stream(kind), media_type=kind)
 
     async def about_rows(
         self, request: Request, model: str, work: Callable[[Served, Any], Answer], absent: str
     ) -> Response:
         """The answer to a question about rows in the body."""
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type not in (JSON, CSV, PARQUET, ARROW):
-            raise Problem("media-type", f"the body is {media_type[:100] or 'of no type'}.")
+        kind = media_type(request, (JSON, CSV, PARQUET, ARROW))
 
         def read(served: Served, content: bytes) -> Answer:
-            rows, differs = read_table(media_type, content, served.names, self.bounds), dict[str, Any]()
+            rows, differs = read_table(kind, content, served.names, self.bounds), dict[str, Any]()
             if absent == "missing":
                 rows, differs = served.complete(rows)
             found = work(served, rows)
@@ -158,9 +158,7 @@ class _Server:
         self, request: Request, model: str, kind: type[BaseModel], work: Callable[[Served, Any], Any]
     ) -> Response:
         """The answer to a question in a body of JSON."""
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != JSON:
-            raise Problem("media-type", f"the body is {media_type[:100] or 'of no type'}.", "Send application/json.")
+        media_type(request, (JSON,))
         return await self.answer(request, model, lambda served, content: work(served, parse_json(kind, content)))
 
     def check_samples(self, count: int) -> None:
@@ -362,12 +360,6 @@ def _file(request: Request, files: dict[str, bytes], name: str) -> Response:
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(files[name], headers=headers, media_type=TYPES[Path(name).suffix])
-
-
-def _wanted(accept: str) -> str:
-    """The type of an answer: the first that the client names. Default: JSON."""
-    kinds = (each.partition(";")[0].strip().lower() for each in accept.split(","))
-    return next((kind for kind in kinds if kind in (JSON, CSV, ARROW)), JSON)
 
 
 async def _malformed(request: Request, error: Exception) -> Response:

@@ -89,8 +89,12 @@ def _reason(error: ValidationError, names: Sequence[str]) -> str:
         return f"there is no argument {unknown!r}{_guess(unknown, allowed)} The arguments are: {_listed(allowed)}."
     if error.validator == "enum":
         values = [each for each in error.validator_value if each is not None]
-        said = f"{instance!r} is not among the values{_guess(instance, values)}"
-        return f"{said} They are: {_listed(values)}; null if it is unknown."
+        unknown = "; null if it is unknown" if None in error.validator_value else ""
+        said = f"{shortened(repr(instance), 80)} is not among the values{_guess(instance, values)}"
+        return f"{said} They are: {_listed(values)}{unknown}."
+    if error.validator in ("maxItems", "maxLength"):
+        what = " characters" if error.validator == "maxLength" else ""
+        return f"there should be at most {error.validator_value}{what}, not {len(instance)}."
     if error.validator == "type":
         wanted = error.validator_value
         words = " or ".join([wanted] if isinstance(wanted, str) else wanted)

@@ -20,6 +20,8 @@ from made.model.model import REFERENCE, Model
 from made.queries.conditional import Forecast
 from made.serve.answers import plain
 from made.serve.arguments import no_column
+from made.serve.bodies import column_of
+from made.serve.operations import surprises
 from made.tables.dates import DAY
 from made.tables.field import Field
 
@@ -80,7 +82,7 @@ class Assistant:
         for row in rows:
             for name in row.keys() - set(self.names):
                 raise QuestionError(no_column(name, self.names))
-        return pa.table([pa.array([row.get(name) for row in rows]) for name in self.names], names=self.names)
+        return pa.table([column_of(name, [row.get(name) for row in rows]) for name in self.names], names=self.names)
 
     def info(self, columns: Sequence[str] | None = None) -> dict[str, Any]:
         """What the model and its columns are."""
@@ -164,7 +166,7 @@ class Assistant:
     def explain(self, rows: Sequence[Row]) -> dict[str, Any]:
         """How unusual each row is, and its entries, the most surprising first."""
         table = self.table(rows)
-        log_probs, surprise = self.model.score_samples(table), self.model.surprise_matrix(table)
+        log_probs, surprise = surprises(self.model, table)
         drawn, usual = self._reference
         explained = []
         for row, log_prob in enumerate(log_probs.astype(float).tolist()):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import struct
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -14,16 +16,18 @@ from made.errors import DataError, MadeError
 from made.io.checks import check_names, check_types
 from made.io.csv_blocks import csv_tables
 from made.io.parquet_pages import parquet_tables
+from made.io.read import decoded_bytes
 from made.serve.bounds import Bounds
 from made.serve.problems import Problem
 
-__all__ = ["ARROW", "CSV", "JSON", "PARQUET", "RowsBody", "Scalar", "parse_json", "read_table"]
+__all__ = ["ARROW", "CSV", "JSON", "PARQUET", "RowsBody", "Scalar", "column_of", "parse_json", "read_table"]
 
 Scalar: TypeAlias = bool | int | float | str | None
 
 JSON, CSV, PARQUET = "application/json", "text/csv", "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
 NAME = "the body"
+SCALARS = {"bool", "int", "float", "str"}  # the kinds of a Scalar, as pydantic calls them
 EXPANSION = 16  # how many times as large as its limit a body may be in memory
 
 
@@ -40,12 +44,22 @@ def parse_json(kind: type[BaseModel], content: bytes) -> Any:
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        found = [{"place": list(each["loc"]), "message": each["msg"]} for each in error.errors(include_url=False)[:10]]
+        found = [{"place": list(place), "message": message} for place, message in _places(error)][:10]
         place = found[0]["place"]
         row = place[1] if len(place) > 1 and place[0] == "rows" and isinstance(place[1], int) else None
-        column = place[2] if row is not None and len(place) > 2 else None
+        names = place[2:3] if row is not None else place[1:2] if place[:1] == ["given"] else []
         where = ".".join(map(str, place)) or NAME
-        raise Problem("request", f"{where}: {found[0]['message']}.", errors=found, row=row, column=column) from None
+        message = f"{where}: {found[0]['message']}."
+        raise Problem("request", message, errors=found, row=row, column=next(iter(names), None)) from None
+
+
+def _places(error: ValidationError) -> list[tuple[tuple[int | str, ...], str]]:
+    """The places of errors, and messages. A value that is no scalar is one error, not one for each kind of scalar."""
+    errors = [(each["loc"], each["msg"]) for each in error.errors(include_url=False, include_input=False)]
+    kinds = Counter(place[:-1] for place, _ in errors if place and place[-1] in SCALARS)
+    message = "Input should be text, a number, true, false or null"
+    scalars = [(place[:-1], message) if kinds[place[:-1]] == len(SCALARS) else (place, text) for place, text in errors]
+    return list(dict.fromkeys(scalars))
 
 
 def read_table(media_type: str, content: bytes, names: Sequence[str], bounds: Bounds) -> pa.Table:
@@ -64,11 +78,13 @@ def read_table(media_type: str, content: bytes, names: Sequence[str], bounds: Bo
     parts = {CSV: _csv, PARQUET: _parquet, ARROW: _arrow}[media_type](io.BytesIO(content))
     tables, count, size = list[pa.Table](), 0, 0
     for table in parts:
-        count, size = count + len(table), size + table.nbytes
+        count, size = count + len(table), size + sum(map(_bytes_in_views, table.columns))
         _check_rows(count, bounds)
-        if size > EXPANSION * bounds.body:
-            raise Problem("body-too-large", f"the body takes more than {EXPANSION * bounds.body:,} bytes in memory.")
-        tables.append(table)
+        _check_size(size, bounds)
+        usual = pa.table([_without_views(column) for column in table.columns], names=table.column_names)
+        size += decoded_bytes(usual)
+        _check_size(size, bounds)
+        tables.append(usual)
     if not count:
         raise DataError("the body has no rows.")
     return pa.concat_tables(tables)
@@ -77,6 +93,11 @@ def read_table(media_type: str, content: bytes, names: Sequence[str], bounds: Bo
 def _check_rows(count: int, bounds: Bounds) -> None:
     if count > bounds.rows:
         raise Problem("too-many-rows", f"the body has more than {bounds.rows:,} rows, the limit of the server.")
+
+
+def _check_size(size: int, bounds: Bounds) -> None:
+    if size > (most := EXPANSION * bounds.body):
+        raise Problem("body-too-large", f"the body takes more than {most:,} bytes in memory.")
 
 
 def _csv(handle: io.BytesIO) -> Iterator[pa.Table]:
@@ -98,10 +119,10 @@ def _of_objects(rows: Sequence[dict[str, Scalar]], names: Sequence[str]) -> pa.T
                 row=number,
                 column=unknown,
             )
-    return pa.table([_column(name, [row.get(name) for row in rows]) for name in names], names=list(names))
+    return pa.table([column_of(name, [row.get(name) for row in rows]) for name in names], names=list(names))
 
 
-def _column(name: str, values: Sequence[Scalar]) -> pa.Array:
+def column_of(name: str, values: Sequence[Scalar]) -> pa.Array:
     """Values of one type as an array; whole and real numbers are numbers."""
     kinds = {bool: "true or false", int: "a number", float: "a number", str: "text"}
     first = next((value for value in values if value is not None), None)
@@ -129,7 +150,7 @@ def _arrow(handle: io.BytesIO) -> Iterator[pa.Table]:
                 raise DataError("the body is a compressed stream of Arrow: send it without compression.")
         handle.seek(0)
         with pa.ipc.open_stream(handle) as reader:
-            check_types(reader.schema, NAME)
+            check_types(pa.schema([field.with_type(_type_without_views(field.type)) for field in reader.schema]), NAME)
             check_names(reader.schema.names, NAME)
             for batch in reader:
                 batch.validate(full=True)
@@ -138,6 +159,34 @@ def _arrow(handle: io.BytesIO) -> Iterator[pa.Table]:
         raise
     except (pa.ArrowException, OSError, EOFError, ValueError, LookupError, struct.error) as error:
         raise DataError(f"the body is not a stream of Arrow: {str(error)[:500]}") from None
+
+
+# The text of polars is in views: 16 bytes for each value, its length first, and buffers that values may share.
+
+
+def _type_without_views(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _type_without_views(kind.value_type), kind.ordered)
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
+
+
+def _bytes_in_views(column: pa.ChunkedArray) -> int:
+    """How many bytes the values of views take when none are shared."""
+    views = [
+        chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else chunk
+        for chunk in column.chunks
+        if column.type != _type_without_views(column.type)
+    ]
+    lengths = [np.frombuffer(each.buffers()[1], np.int32).reshape(-1, 4)[:, 0] for each in views if len(each)]
+    return sum(int(each.clip(min=0).sum(dtype=np.int64)) for each in lengths)
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = _type_without_views(column.type)
+    if kind == column.type or not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    chunks = [(each.indices, each.dictionary.cast(kind.value_type)) for each in column.chunks]
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(*each, ordered=kind.ordered) for each in chunks], kind)
 
 
 def _is_compressed(metadata: bytes) -> bool:

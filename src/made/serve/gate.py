@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +17,7 @@ from made.serve.security import HEADERS, Guard
 
 __all__ = ["Gate"]
 
+SILENCE = 1.0  # seconds without a byte, after which no more of a refused body is expected
 log = logging.getLogger("made.serve")
 
 
@@ -31,7 +33,7 @@ class Gate:
             await self.app(scope, receive, send)
             return
         begin, status = time.monotonic(), 0
-        deadline, size, complete = begin + self.bounds.seconds, 0, False
+        deadline, size, complete, closing = begin + self.bounds.seconds, 0, False, False
         if scope["method"] == "HEAD":  # as GET; the server sends the head only
             scope = {**scope, "method": "GET"}
         state = scope.setdefault("state", {})
@@ -51,16 +53,28 @@ class Gate:
                 raise self._too_large()
             return message
 
+        async def discard_body() -> None:
+            """Read the rest of a refused body: a client that writes all of it first would find its connection reset."""
+            more = not complete
+            with suppress(TimeoutError):
+                while more and (rest := deadline - time.monotonic()) > 0:
+                    async with asyncio.timeout(min(rest, SILENCE)):
+                        more = (await receive()).get("more_body", False)
+
         async def bounded_send(message: Message) -> None:
-            nonlocal status
+            nonlocal status, closing
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if full or status in (408, 413):  # what is left of the body is not read
+                if closing := full or status in (408, 413):
                     headers["Connection"] = "close"
                 self.metrics.answered(self._route(scope), status, time.monotonic() - begin)
+            elif closing and not message.get("more_body", False):
+                await send({**message, "more_body": True})
+                await discard_body()
+                message = {"type": "http.response.body"}
             # A client that does not read its answer is not waited for.
             async with asyncio.timeout(self.bounds.seconds):
                 await send(message)

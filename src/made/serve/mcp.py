@@ -70,9 +70,11 @@ def create_server(model: Model, name: str = "model") -> Server[Any]:
         if tool not in tools:
             raise QuestionError(f"there is no tool {tool!r}: the tools are {', '.join(tools)}.")
         check(arguments, tools[tool].arguments, assistant.names, tools[tool].example)
-        found, unseen = with_unseen(lambda: tools[tool].run(**arguments))
-        whole: dict[str, Any] = plain(found | ({"warnings": [str(unseen)]} if unseen else {}))
-        return whole
+        # In JSON, 5.0 is an integer; no tool has another number as an argument.
+        whole = {name: int(each) if isinstance(each, float) else each for name, each in arguments.items()}
+        found, unseen = with_unseen(lambda: tools[tool].run(**whole))
+        answered: dict[str, Any] = plain(found | ({"warnings": [str(unseen)]} if unseen else {}))
+        return answered
 
     async def list_tools(
         context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None

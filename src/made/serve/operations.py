@@ -22,7 +22,7 @@ from made.serve.bodies import Scalar
 from made.serve.dependence import dependence
 from made.serve.describe import distributions
 
-__all__ = ["Served", "with_unseen"]
+__all__ = ["Served", "surprises", "with_unseen"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Served:
     def explain(self, rows: pa.Table, seed: int | None) -> Answer:
         """The surprise of each entry; log p of each row, and the usual surprise of a column, in JSON only."""
         rows = self.known(rows)
-        log_prob, surprise = self.model.score_samples(rows), self.model.surprise_matrix(rows)
+        log_prob, surprise = surprises(self.model, rows)
         facts = {"log_prob": log_prob, "usual": dict(zip(self.names, self.usual(seed), strict=True))}
         return Answer(pa.table(list(surprise.T), names=self.names), facts)
 
@@ -149,6 +149,14 @@ class Served:
             self._usual.clear()
             self._usual[seed] = self.model.usual_surprise(random_state=0 if seed is None else seed)
         return self._usual[seed]
+
+
+def surprises(model: Model, rows: pa.Table) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64]]:
+    """log p of rows, (rows), and the surprise of their entries, (rows, columns); values are counted as unseen once."""
+    log_prob = model.score_samples(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenWarning)
+        return log_prob, model.surprise_matrix(rows)
 
 
 def with_unseen(work: Callable[[], Any]) -> tuple[Any, UnseenWarning | None]:

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -57,7 +58,8 @@ def make_server(app: Gate, bounds: Bounds) -> uvicorn.Server:
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed if the head of its first request does not arrive in time.
+    """A connection that is closed if the head of its first request does not arrive in time, or what is left of a body
+    after the answer.
 
     The application is told of one too many (``state["full"]``): the refusal of uvicorn has no Retry-After, and comes
     one connection too soon.
@@ -68,16 +70,25 @@ class _Protocol(H11Protocol):
         most, self.limit_concurrency = self.limit_concurrency, None
         if most is not None and len(self.connections) > most:
             self.app_state = self.app_state | {"full": True}
-        self._head = asyncio.get_running_loop().call_later(self.timeout_keep_alive, self._too_slow)
+        self._expect()
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self.cycle is not None:
-            self._head.cancel()
+        unread = self.conn.their_state is h11.SEND_BODY
+        if self.cycle is not None and not (unread and self.cycle.response_complete):
+            self._expected.cancel()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:
+            self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head.cancel()
+        self._expected.cancel()
         super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        self._expected = asyncio.get_running_loop().call_later(self.timeout_keep_alive, self._too_slow)
 
     def _too_slow(self) -> None:
         self.transport.close()

@@ -97,9 +97,11 @@ class Functions:
                 if pa.types.is_null(arguments[0].type):
                     return pa.nulls(len(arguments[0]), function.type)
                 return self._context.run(function.call, *arguments)
-            except (MadeError, ValueError, TypeError) as error:
+            except (MadeError, ValueError, TypeError, MemoryError) as error:
                 kind = type(error) if isinstance(error, MadeError) else QuestionError
                 message = error.message if isinstance(error, MadeError) else str(error)
+                if isinstance(error, MemoryError):
+                    message = "there is not enough memory: ask for fewer rows at a time."
                 self.error = kind(f"{name}: {message}", column=getattr(error, "column", None))
                 raise self.error from None
 
@@ -132,7 +134,7 @@ class Functions:
         return self.model.probability(condition, samples=samples)
 
     def _answers(self, conditions: pa.ChunkedArray, samples: pa.ChunkedArray | None) -> list[Probability | None]:
-        if not pa.types.is_string(conditions.type):
+        if conditions.type not in (pa.string(), pa.large_string(), pa.string_view()):
             raise QuestionError(f"the condition should be text, not {conditions.type}: put it in single quotes.")
         paths = SAMPLES if samples is None else constant("the number of sample paths", samples)
         return [None if each is None else self._asked(each, paths) for each in conditions.to_pylist()]
@@ -202,9 +204,7 @@ class Functions:
         They depend on nothing but the seed and the rows of the batch: DuckDB may call a function twice, and a row that
         it takes apart must be one row. A function that it knows to vary would be called anew for each field of a row.
         """
-        seed = self.model.config.seed if seeds is None else int(constant("the seed", seeds))
-        if not 0 <= seed < 2**32:
-            raise QuestionError(f"the seed should be at least 0 and below 2^32, not {seed}.")
+        seed = self.model.config.seed if seeds is None else _seed(constant("the seed", seeds))
         content = self.model.codes(self._rows(rows)).tobytes()
         return self._filled(rows, strategy="sample", random_state=zlib.crc32(content, seed))
 
@@ -227,8 +227,16 @@ class Functions:
             known = rows_of(self.model.schema, self._names, given).slice(0, 1)
         lists = []
         for count, seed in zip(counts.to_pylist(), seeds.to_pylist(), strict=True):
-            rows = self.model.sample(count, given=known, random_state=seed)
+            if not isinstance(count, int) or count < 1:
+                raise QuestionError(f"the number of rows should be a whole number, at least 1, not {count}.")
+            rows = self.model.sample(count, given=known, random_state=None if seed is None else _seed(seed))
             columns = in_types(rows, self._types)
             whole = pa.StructArray.from_arrays(list(columns.values()), list(columns))
             lists.append(pa.ListArray.from_arrays(pa.array([0, len(whole)], pa.int32()), whole))
         return pa.concat_arrays(lists)
+
+
+def _seed(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value < 2**32:
+        raise QuestionError(f"the seed should be a whole number, at least 0 and below 2^32, not {value}.")
+    return value

@@ -54,7 +54,7 @@ def rows_of(schema: Schema, names: Mapping[str, str], rows: pa.ChunkedArray) -> 
         )
     present = {names[each.name.lower()]: place for place, each in enumerate(rows.type) if each.name.lower() in names}
     if not present:
-        found = ", ".join(each.name for each in list(rows.type)[:20])
+        found = ", ".join(each.name for each in list(rows.type)[:20]) or "no columns"
         raise DataError(
             f"the row has none of the model's columns, which are {', '.join(schema.names[:20])}; it has {found}."
         )

@@ -266,6 +266,11 @@ def _check_names_are_kept(X: Any) -> None:
         raise DataError(f"A {what} is no data frame: convert it, such as with {remedy}.")
 
 
+def plain_value(value: Any, label: str) -> tuple[Values, Dtype]:
+    """One value as a plain column of one row, and its dtype; ``label`` names it in messages."""
+    return plain(_dense([value]), label)
+
+
 def _dense(X: Any) -> Values:
     """Anything else as a numpy array: masked entries are missing, and numbers in a list do not become text."""
     if isinstance(X, np.ma.MaskedArray):

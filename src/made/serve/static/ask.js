@@ -95,6 +95,7 @@ export async function start(main, model, options) {
     button.disabled = true;
     try {
       const found = await ask(`${model.path}/probability`, { body: { question } });
+      if (question !== asked) return; // another one has been asked since
       const half = (found.interval[1] - found.interval[0]) / 2;
       answer.replaceChildren(h("p", { class: "answer" }, percent(found.probability), found.kind === "estimate" ? h("span", { class: "quiet" }, ` ± ${percent(half)}`) : null),
         gauge(found), h("p", { class: "asked" }, `P(${found.question}) = ${found.probability}`),
@@ -104,6 +105,7 @@ export async function start(main, model, options) {
       try { localStorage.setItem(key, JSON.stringify(entries)); } catch { /* they last as long as the page */ }
       remember();
     } catch (error) {
+      if (question !== asked) return;
       const place = error instanceof Refused && error.problem.place;
       answer.replaceChildren(place ? marked(question, place) : "", place ? h("p", { class: "problem", role: "alert" }, error.problem.detail.split("\n")[0]) : problem(error));
     } finally { button.disabled = false; }

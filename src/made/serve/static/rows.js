@@ -24,31 +24,35 @@ export async function start(main, model) {
   main.append(h("h1", { class: "unseen" }, "Rows"), drop, result);
   let file = null, found = null;
 
-  const about = (path) => ask(`${model.path}/${path}absent=missing`, { body: file.content, type: file.type });
+  const about = (file, path) => ask(`${model.path}/${path}absent=missing`, { body: file.content, type: file.type });
 
   async function read(chosen) {
     const suffix = chosen.name.split(".").pop().toLowerCase();
+    const own = file = { name: chosen.name, content: chosen, type: TYPES[suffix] };
     result.replaceChildren(h("p", { class: "quiet" }, "Reading …"));
     try {
-      if (!TYPES[suffix]) throw new Error(`'${chosen.name}' is neither .csv nor .parquet.`);
-      file = { name: chosen.name, content: chosen, type: TYPES[suffix] };
-      const [odd, filled] = await Promise.all([about("explain?"), about("impute?strategy=mode&uncertainty=true&")]);
+      if (!own.type) throw new Error(`'${chosen.name}' is neither .csv nor .parquet.`);
+      const [odd, filled] = await Promise.all([about(own, "explain?"), about(own, "impute?strategy=mode&uncertainty=true&")]);
+      if (own !== file) return; // another file has been chosen
       found = { ...odd, surprise: odd.rows, rows: filled.rows, filled: new Map((filled.filled || []).map((each) => [`${each.row} ${each.column}`, each])), target: null, predicted: null };
       found.log_prob = found.log_prob.map(Number); // "-Infinity" is a text
       found.order = found.log_prob.map((value, row) => row).sort((a, b) => (found.log_prob[a] < found.log_prob[b] ? -1 : found.log_prob[a] > found.log_prob[b] ? 1 : a - b));
       found.page = PAGE;
       say(`${found.rows.length} rows, the oddest first.`);
       show();
-    } catch (error) { result.replaceChildren(problem(error)); }
+    } catch (error) { if (own === file) result.replaceChildren(problem(error)); }
   }
 
   async function predict(name) {
-    found.target = name || null;
-    found.predicted = null;
+    const own = found;
+    own.target = name || null;
+    own.predicted = null;
     try {
-      if (name) found.predicted = (await about(`predict?target=${encodeURIComponent(name)}&`)).rows;
+      const rows = name ? (await about(file, `predict?target=${encodeURIComponent(name)}&`)).rows : null;
+      if (own !== found || own.target !== (name || null)) return; // another file or column has been chosen
+      own.predicted = rows;
       show();
-    } catch (error) { result.prepend(problem(error)); }
+    } catch (error) { if (own === found) result.prepend(problem(error)); }
   }
 
   // A number of a column, or a date, which is a text in rows and predictions.

@@ -276,9 +276,11 @@ export async function start(main, model, options) {
   }
 
   async function completion() {
+    const given = state.given;
     try {
-      const found = await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [Object.fromEntries(state.given)] } });
-      const likely = (column) => (state.given.has(column.name) ? state.given.get(column.name) : column.missing ? mode(column) : found.rows[0][column.name]);
+      const found = await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [Object.fromEntries(given)] } });
+      if (given !== state.given) return; // something else has been set since
+      const likely = (column) => (given.has(column.name) ? given.get(column.name) : column.missing ? mode(column) : found.rows[0][column.name]);
       await change(new Map(model.columns.map((column) => [column.name, likely(column)])));
     } catch (error) { trouble.replaceChildren(problem(error)); }
   }
