@@ -84,6 +84,7 @@ class Asking:
 
     def answers(self, file: int = 0, number: int = 0) -> Iterator[Answer]:
         """The answers in the order of the blocks, starting at a block. Rows are numbered within the whole table."""
+        from made.io.files import no_rows
         from made.queries.batches import counted_from
 
         with closing(self._here() if self.ray is None else self._on_ray(file, number)) as found:
@@ -98,6 +99,8 @@ class Asking:
                     answer.tables[name] = _counted_from(self.tally.rows, answer.tables[name])
                 self.tally.add(answer)
                 yield answer
+        if not self.tally.rows:
+            raise no_rows(self.sources)
         if self.tally.unseen:
             warnings.warn(UnseenWarning(self.tally.unseen, self.tally.rounded), stacklevel=2)
 
