@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from made.cli import process
 from made.cli.errors import usage
 from made.cli.inputs import note_ignored, sources
 from made.cli.on_error import REASONS
@@ -141,6 +142,7 @@ class Asking:
         from made.distributed.ray_data import answers_on_ray
 
         assert self.ray is not None
+        process.end_at_once()
         return answers_on_ray(self.ray, self.question, self.folder, self.sources, (file, number), note)
 
     def _write_parts(
