@@ -247,3 +247,19 @@ def test_numbers_are_not_text() -> None:
         "t": ["'\tx", "a=b"],
         "w": ["'\uff1d1", None],
     }
+
+
+@pytest.mark.parametrize("command", [("score",), ("impute",), ("predict", "--target", "legs"), ("explain",)])
+def test_a_folder_may_have_files_without_rows(home, tmp_path, command) -> None:
+    rows = (home / "good.csv").read_text().splitlines(keepends=True)
+    for name, some in (("a", []), ("b", rows[1:40]), ("c", []), ("d", rows[40:])):
+        (tmp_path / f"{name}.csv").write_text("".join([rows[0], *some]))
+    name, *options = command
+    lines, whole = (
+        run(name, home / "model", path, *options).stdout.count("\n") for path in (tmp_path, home / "good.csv")
+    )
+    assert lines == whole > 1
+    for path in ("b.csv", "d.csv"):
+        (tmp_path / path).write_text(rows[0])
+    said = run(name, home / "model", tmp_path, *options, code=3).stderr
+    assert "none of these 4 files has rows" in said

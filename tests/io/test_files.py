@@ -64,6 +64,25 @@ def test_a_column_of_one_file_may_be_empty(tmp_path: Path) -> None:
     assert [piece["y"].to_pylist() for piece in files.pieces()] == [[None], ["q"]]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_some_files_may_have_no_rows(tmp_path: Path, suffix: str) -> None:
+    empty = pa.array([], pa.int64())
+    for name, values in (("a", empty), ("b", [1, 2]), ("c", empty), ("d", [3])):
+        write(tmp_path / (name + suffix), x=values)
+    files = Files.of(tmp_path)
+    assert files.names == ["x"]
+    assert pa.concat_tables(files.pieces())["x"].to_pylist() == [1, 2, 3]
+    assert files.finished == 1
+
+
+def test_files_that_have_no_rows_together_are_named(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, x=pa.array([], pa.int64())) for name in ("a.csv", "b.parquet")]
+    with pytest.raises(DataError, match=r"a\.csv' has no rows\.$"):
+        _ = Files.of(paths[0]).first
+    with pytest.raises(DataError, match=r"none of these 2 files has rows: .*a\.csv' to .*b\.parquet'"):
+        list(Files.of(paths).pieces())
+
+
 def test_arrays_need_the_same_width(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((2, 3)))
     np.save(tmp_path / "b.npy", np.zeros((2, 4)))

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from made.cli import process
 from made.cli.errors import usage
 from made.cli.inputs import note_ignored, sources
 from made.cli.on_error import REASONS
@@ -84,6 +85,7 @@ class Asking:
 
     def answers(self, file: int = 0, number: int = 0) -> Iterator[Answer]:
         """The answers in the order of the blocks, starting at a block. Rows are numbered within the whole table."""
+        from made.io.files import no_rows
         from made.queries.batches import counted_from
 
         with closing(self._here() if self.ray is None else self._on_ray(file, number)) as found:
@@ -98,6 +100,8 @@ class Asking:
                     answer.tables[name] = _counted_from(self.tally.rows, answer.tables[name])
                 self.tally.add(answer)
                 yield answer
+        if not self.tally.rows:
+            raise no_rows(self.sources)
         if self.tally.unseen:
             warnings.warn(UnseenWarning(self.tally.unseen, self.tally.rounded), stacklevel=2)
 
@@ -138,6 +142,7 @@ class Asking:
         from made.distributed.ray_data import answers_on_ray
 
         assert self.ray is not None
+        process.end_at_once()
         return answers_on_ray(self.ray, self.question, self.folder, self.sources, (file, number), note)
 
     def _write_parts(

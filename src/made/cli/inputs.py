@@ -142,7 +142,7 @@ def sources(data: str) -> list[str]:
 
 
 def rows_of(source: str) -> Iterator[Any]:
-    """The rows of a file, ``-`` or a named dataset (by default its test split), in blocks.
+    """The rows of a file, ``-`` or a named dataset (by default its test split), in blocks; a file may have none.
 
     Blocks are cut as in :mod:`made.queries.batches`, from the first row of the file.
     """
@@ -150,7 +150,7 @@ def rows_of(source: str) -> Iterator[Any]:
     from made.queries import batches
 
     if (file := _file(source)) is not None:
-        parts = stream(file, batches.ROWS_AT_A_TIME)
+        parts = stream(file, batches.ROWS_AT_A_TIME, may_be_empty=file != "-")
     else:
         whole = read_rows(source, "test")[0]
         parts = (whole[batch] for batch in batches.blocks(len(whole)))
@@ -162,14 +162,18 @@ def rows_of(source: str) -> Iterator[Any]:
 
 def stream_rows(data: str, model: Model) -> Iterator[tuple[int, Any]]:
     """Blocks of rows with the model's columns, in its order, each with the number of rows before it."""
+    from made.io.files import no_rows
+
     first = 0
-    for source in sources(data):
+    for source in (found := sources(data)):
         for rows in rows_of(source):
             known, ignored = known_columns(rows, model)
             if not first:
                 note_ignored(ignored)
             yield first, known
             first += len(rows)
+    if not first:
+        raise no_rows(found)
 
 
 def known_columns(rows: Any, model: Model, optional: int | None = None) -> tuple[Any, list[str]]:

@@ -6,12 +6,13 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from made.cli import signals
 
 _own_process = False  # whether this process runs one command and nothing else
+_at_once = False  # whether it ends without finalizing the interpreter
 _words: list[str] = []
 
 
@@ -22,7 +23,22 @@ def main() -> None:
     _open_streams()
     with signals.handled():
         code = run(sys.argv[1:])
+    if _at_once:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
     sys.exit(code)
+
+
+def end_at_once() -> None:
+    """End this process without finalizing the interpreter, once the command is done.
+
+    Threads of gloo and of Ray may still want the interpreter then, which aborts the process: a command that has
+    succeeded would count as killed.
+    """
+    global _at_once
+    _at_once = True
 
 
 def run(words: Sequence[str]) -> int:

@@ -56,6 +56,7 @@ def run_on_ray(address: str, workers: int, data: Sequence[str], out: Path) -> No
         raise usage("'--ray' needs a file that every worker can read, not standard input.")
     with process.quick_imports():
         from made.distributed.ray_train import train_on_ray
+    process.end_at_once()
     code, output, errors = train_on_ray(address, process.words(), workers, out, note=note)
     if errors.strip():
         print_error(errors.rstrip())
@@ -78,6 +79,7 @@ def joined_workers(out: Path) -> Iterator[tuple[Workers, Path]]:
         return
     with process.quick_imports():
         from made.distributed.join import folder_of_first, joined
+    process.end_at_once()
     agreed = True  # while they join
     try:
         with joined(note) as workers:

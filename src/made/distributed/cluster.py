@@ -24,6 +24,7 @@ def connected(address: str) -> Iterator[Any]:
     Arguments:
         address: host:port of its head.
     """
+    os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # or what is left to do at the end would start a cluster here
     try:
         import ray
     except ImportError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -94,23 +95,24 @@ def answers_on_ray(
         _configure(data)
         dataset = data.from_items(units, override_num_blocks=len(units))
         dataset = dataset.map_batches(read, batch_size=1, num_cpus=READING)
-        answered = iter(dataset.map(answer, num_cpus=1).iter_rows())
-        while True:
-            try:
-                row = next(answered, None)
-            except Exception as error:
-                text = (str(error).splitlines() or [""])[0].rstrip(".")
-                raise ClusterError(
-                    f"the Ray cluster at {address} has given up ({type(error).__name__}: {text})."
-                ) from error
-            if row is None:
-                return
-            if row["failure"]:
-                raise ClusterError(row["failure"])
-            content = cloudpickle.loads(row["content"])
-            if isinstance(content, Exception):
-                raise content
-            yield content
+        # Closed before the connection is, which Ray Data still needs for that.
+        with closing(iter(dataset.map(answer, num_cpus=1).iter_rows())) as answered:
+            while True:
+                try:
+                    row = next(answered, None)
+                except Exception as error:
+                    text = (str(error).splitlines() or [""])[0].rstrip(".")
+                    raise ClusterError(
+                        f"the Ray cluster at {address} has given up ({type(error).__name__}: {text})."
+                    ) from error
+                if row is None:
+                    return
+                if row["failure"]:
+                    raise ClusterError(row["failure"])
+                content = cloudpickle.loads(row["content"])
+                if isinstance(content, Exception):
+                    raise content
+                yield content
 
 
 def read_blocks(sent: Any, host: str, file: int, source: str, begin: int) -> Iterator[Row]:

@@ -32,7 +32,7 @@ def are_paths(X: object) -> bool:
 
 @dataclass
 class Files:
-    """Files whose tables have the same columns, concatenated.
+    """Files whose tables have the same columns, concatenated. Some of them may have no rows.
 
     Arguments:
         paths: the files.
@@ -104,12 +104,21 @@ class Files:
         total = sum(os.stat(_on_disk(path)).st_size for path in self.paths if os.path.exists(_on_disk(path)))
         first = None
         for path in self.paths:
-            for piece in stream(path, ROWS):
+            for piece in stream(path, ROWS, may_be_empty=True):
                 if first is None:
                     first = _FirstColumns(path, piece)
                 yield first.arrange(path, piece)
             done += os.stat(_on_disk(path)).st_size
             self.finished = done / max(total, 1)
+        if first is None:
+            raise no_rows(self.paths)
+
+
+def no_rows(paths: Sequence[str]) -> DataError:
+    """The error of files that have no rows, all together: writers of many parts leave some of them empty."""
+    if len(paths) == 1:
+        return DataError(f"{paths[0]!r} has no rows.")
+    return DataError(f"none of these {len(paths)} files has rows: {paths[0]!r} to {paths[-1]!r}.")
 
 
 def _on_disk(path: str) -> str:

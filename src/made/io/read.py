@@ -54,15 +54,16 @@ def read(source: str | Path) -> pa.Table | NDArray[Any]:
         return pa.concat_tables(tables)
 
 
-def stream(source: str | Path, rows: int) -> Iterator[pa.Table | NDArray[Any]]:
+def stream(source: str | Path, rows: int, *, may_be_empty: bool = False) -> Iterator[pa.Table | NDArray[Any]]:
     """The table that :func:`read` gives, in pieces of ``rows`` rows; fewer in the last, and where rows are very long.
 
-    Memory is bounded by the piece. Only an array in Fortran order is loaded whole.
+    Memory is bounded by the piece. Only an array in Fortran order is loaded whole. A CSV or Parquet file without rows
+    is an error, unless it ``may_be_empty``.
     """
     if rows < 1:
         raise ValueError(f"'rows' should be at least 1, not {rows}.")
     with _open(source) as file:
-        yield from _arrays(file, rows) if file.is_array else _pieces(_tables(file, rows), rows)
+        yield from _arrays(file, rows) if file.is_array else _pieces(_tables(file, rows, may_be_empty), rows)
 
 
 def shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
@@ -130,8 +131,8 @@ def _arrays(file: _File, rows: int | None) -> Iterator[NDArray[Any]]:
     return npy_rows(file.handle, file.name, rows)
 
 
-def _tables(file: _File, rows: int | None) -> Iterator[pa.Table]:
-    empty = True
+def _tables(file: _File, rows: int | None, may_be_empty: bool = False) -> Iterator[pa.Table]:
+    empty = not may_be_empty
     for table in (
         csv_tables(file.handle, file.name) if file.kind == ".csv" else parquet_tables(file.handle, file.name, rows)
     ):
