@@ -232,8 +232,8 @@ def test_memory_is_bounded_by_a_block(home, tmp_path, in_blocks, monkeypatch) ->
     events: list[tuple[str, int]] = []
     stream, write_piece = files_stream(), Writer.write
 
-    def watched(source, rows):
-        for piece in stream(source, rows):
+    def watched(source, rows, **options):
+        for piece in stream(source, rows, **options):
             events.append(("read", len(piece)))
             yield piece
 

@@ -24,7 +24,7 @@ def test_a_network_that_does_not_fit_is_refused_before_it_is_allocated(monkeypat
     monkeypatch.setattr("made.model.memory_budget.free_bytes", lambda: 2**20)
     message = (
         r"would take \d[\d,]* bytes \(\d+\.\d GiB\) to train, more than the 1,048,576 that are free: of its [\d,]+ "
-        r"parameters, \d+% are in A, .*direct=False.*'city' \(\d+\), 'a' \(2\): columns=\{'city': 'drop'\}"
+        r"parameters, \d+ % are in A, .*direct=False.*'city' \(\d+\), 'a' \(2\): columns=\{'city': 'drop'\}"
     )
     with pytest.raises(DataError, match=message):
         MADE().fit(frame)

@@ -38,7 +38,7 @@ def test_values_off_the_grid_are_counted() -> None:
     rows = train.copy()
     rows.loc[:79, "price"] += 10
     (said,) = warnings_of(train, rows)
-    assert said.startswith("20% of the values of price lie between the steps of 25 of the training rows")
+    assert said.startswith("20 % of the values of price lie between the steps of 25 of the training rows")
     assert said.endswith("columns={'price': 'real'}.")
     assert warnings_of(train, rows, columns={"price": "real"}) == ()
 
@@ -58,7 +58,7 @@ def test_a_list_without_most_values_is_noticed() -> None:
 def test_numbers_of_which_a_few_repeat_are_noticed_if_samples_miss_them() -> None:
     train = pd.DataFrame({"dose": RANDOM.choice(np.sqrt(np.arange(2, 12)), ROWS), "other": RANDOM.normal(size=ROWS)})
     (said,) = warnings_of(train, columns={"dose": "real"})
-    assert said.startswith("10 numbers make up 100% of dose in the rows, but only")
+    assert said.startswith("10 numbers make up 100 % of dose in the rows, but only")
     assert said.endswith("Remedy: columns={'dose': 'ordinal'}.")
     assert warnings_of(train, columns={"dose": "ordinal"}) == ()
 
@@ -69,7 +69,7 @@ def test_numbers_with_a_few_words_among_them_are_noticed(word) -> None:
     values[:12] = word
     train = pd.DataFrame({"income": values, "other": RANDOM.normal(size=ROWS)})
     (said,) = warnings_of(train)
-    assert f"97% of the values of income are numbers, but the column is categorical because of {word!r}." in said
+    assert f"97 % of the values of income are numbers, but the column is categorical because of {word!r}." in said
 
 
 def test_a_column_without_observed_values_gives_no_warning() -> None:

@@ -37,8 +37,8 @@ MISSING = sys.float_info.max
 # Limits of the default inversion of a CDF: how far out a quantile may lie, and the bits of a double.
 MOST_DOUBLINGS, MOST_HALVINGS = 200, 300
 
-# Summaries: the levels at which means are winsorized,
-# and the least level of a quantile, since there are no data in the far tails.
+# Summaries: the default levels of quantiles; the levels at which means are winsorized; and the least level of a
+# quantile, since there are no data in the far tails.
 LEVELS = (0.05, 0.5, 0.95)
 TAILS = (0.005, 0.995)
 POINTS = 1024

@@ -75,8 +75,8 @@ def check_memory(config: Config, *, rows_in_memory: bool = True) -> None:
     widest = sorted(units, key=lambda name: -units[name])[:3]
     raise DataError(
         f"The network would take {needed:,} bytes ({needed / GIB:.1f} GiB) to train, more than the {free:,} that are "
-        f"free: of its {total:,} parameters, {share:.0%} are in {largest}, {' x '.join(map(str, shapes[largest]))}; "
-        f"{remedy}. Of its {len(columns)} columns, those with the most units are "
-        f"{', '.join(f'{name!r} ({units[name]})' for name in widest)}: {hint(columns={widest[0]: 'drop'})} leaves out "
-        "the first."
+        f"free: of its {total:,} parameters, {100 * share:.0f} % are in {largest}, "
+        f"{' x '.join(map(str, shapes[largest]))}; {remedy}. Of its {len(columns)} columns, those with the most units "
+        f"are {', '.join(f'{name!r} ({units[name]})' for name in widest)}: {hint(columns={widest[0]: 'drop'})} leaves "
+        "out the first."
     )

@@ -9,6 +9,7 @@ import numpy as np
 from made.columns.bins import Numbers
 from made.display import shortened
 from made.hints import hint
+from made.pages.text import percent
 from made.tables.field import Field
 from made.tables.plain import number_in
 
@@ -47,8 +48,8 @@ def _unseen(field: Field, places: Numbers) -> Iterator[str]:
     if field.dtype not in ("text", "bool"):
         remedy = f"or take them for numbers, {hint(columns={field.name: 'numeric'})}"
     yield (
-        f"{_percent(count, places)} of the values of {field.name} did not occur in training, and are all alike to the "
-        f"model. Remedy: fit on rows that have them, {remedy}."
+        f"{percent(count / len(places))} of the values of {field.name} did not occur in training, and are all alike to "
+        f"the model. Remedy: fit on rows that have them, {remedy}."
     )
 
 
@@ -57,7 +58,7 @@ def _off_grid(field: Field, codes: Numbers, values: Numbers) -> Iterator[str]:
     step, off = field.column.grid[1], field.rounded(values, codes)
     if off.sum() >= max(LEAST, OFF_GRID * len(codes)):
         yield (
-            f"{_percent(int(off.sum()), codes)} of the values of {field.name} lie between the steps of {step:g} of the "
+            f"{percent(float(off.mean()))} of the values of {field.name} lie between the steps of {step:g} of the "
             f"training rows: each is scored as the nearest step. Remedy: fit on rows that have such values, or without "
             f"steps, {hint(columns={field.name: 'real'})}."
         )
@@ -73,8 +74,8 @@ def _few_values(field: Field, real: Numbers, sampled: Numbers) -> Iterator[str]:
     found = float(np.isin(sampled, values[most]).mean())
     if found <= MISSED * share:
         yield (
-            f"{len(most)} numbers make up {share:.0%} of {field.name} in the rows, but only {found:.0%} in samples, "
-            f"because the column is numeric. Remedy: {hint(columns={field.name: 'ordinal'})}."
+            f"{len(most)} numbers make up {percent(share)} of {field.name} in the rows, but only {percent(found)} in "
+            f"samples, because the column is numeric. Remedy: {hint(columns={field.name: 'ordinal'})}."
         )
 
 
@@ -90,10 +91,6 @@ def _numbers_and_words(field: Field, places: Numbers) -> Iterator[str]:
     if others and numbers.sum() >= NUMBERS and share >= MOST_ROWS:
         shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
         yield (
-            f"{share:.0%} of the values of {field.name} are numbers, but the column is {field.kind} because of {shown}."
-            " Remedy: leave these empty if they mean that a value is missing, and fit again."
+            f"{percent(share)} of the values of {field.name} are numbers, but the column is {field.kind} because of "
+            f"{shown}. Remedy: leave these empty if they mean that a value is missing, and fit again."
         )
-
-
-def _percent(count: int, values: Numbers) -> str:
-    return f"{count / len(values):.0%}" if count >= 0.1 * len(values) else f"{count / len(values):.1%}"

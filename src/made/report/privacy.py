@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from made.errors import DataError, UnseenWarning
 from made.estimator import Fitted, model_of
 from made.hints import hint
+from made.pages.text import percent
 from made.queries.batches import blocks
 from made.tables.field import Field
 
@@ -64,10 +65,10 @@ class Privacy:
     def sentence(self) -> str:
         """A conclusion in words."""
         return (
-            f"{self.closer:.1%} ± {self.closer_ci95:.1%} of synthetic rows are closer to a training row than to any of "
-            f"as many held-out rows (50 % is ideal), and {self.copies:.2%} are copies ({self.held_out_copies:.2%} of "
-            f"held-out rows are, by chance). The likelihood tells training rows from held-out rows with an AUC of "
-            f"{self.membership_auc:.3f} ± {self.membership_ci95:.3f} (0.5 is ideal)."
+            f"{percent(self.closer)} ± {percent(self.closer_ci95)} of synthetic rows are closer to a training row than "
+            f"to any of as many held-out rows (50 % is ideal), and {percent(self.copies)} are copies "
+            f"({percent(self.held_out_copies)} of held-out rows are, by chance). The likelihood tells training rows "
+            f"from held-out rows with an AUC of {self.membership_auc:.3f} ± {self.membership_ci95:.3f} (0.5 is ideal)."
         )
 
     def warning(self) -> str | None:
