@@ -15,7 +15,18 @@ from browser import CHROMIUM, animals, fitted, package
 from made.model.model import Model
 from made.serve.operations import Served
 
-__all__ = ["accounts_model", "card", "chromium", "close", "page", "pages", "settled", "slow_down", "visit"]
+__all__ = [
+    "accounts_model",
+    "card",
+    "chromium",
+    "close",
+    "odd_names_model",
+    "page",
+    "pages",
+    "settled",
+    "slow_down",
+    "visit",
+]
 
 
 @cache
@@ -27,9 +38,18 @@ def accounts_model() -> Model:
     return fitted(pa.table({"home town": towns, "change": random.normal(-5, 9, 200), "seen": moments}))
 
 
+@cache
+def odd_names_model() -> Model:
+    """A model with a very long name, one without a letter, which files with row numbers have, and a long value."""
+    random = np.random.default_rng(0)
+    columns = {"income" * 30: random.normal(size=100), "": random.choice(["a", "b"], 100)}
+    return fitted(pa.table(columns | {"note": random.choice(["long" * 100, "short"], 100)}))
+
+
 @pytest.fixture(scope="package")
 def pages():
     models = people_served(), Served("<b>animals", fitted(animals())), Served("accounts", accounts_model())
+    models += (Served("odd names", odd_names_model()),)
     with live(*models) as server:
         yield server
 

@@ -55,6 +55,35 @@ def test_a_file_that_expands_is_refused() -> None:
         read_table(PARQUET, content, ["a"], Bounds(body=1 << 18))
 
 
+@pytest.mark.parametrize("first", ["a", '"a\n"'])
+def test_a_file_of_very_many_columns_is_refused_before_it_is_parsed(first) -> None:
+    """Each takes kilobytes, whatever is in it."""
+    for count in (10_001, 10_002):
+        header = ",".join([first, *(f"c{number}" for number in range(1, count))])
+        content = f"{header}\n{',' * (count - 1)}1\n".encode()
+        if count == 10_001:
+            assert read_table(CSV, content, ["a"], Bounds()).num_columns == count
+        else:
+            with pytest.raises(Problem) as caught:
+                read_table(CSV, content, ["a"], Bounds())
+            assert caught.value.kind == "too-many-columns"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"rows": [' + b",".join([b'{"age": [], "job": {}}'] * 10_000) + b"]}", "rows.0.age: Input should be text"),
+        (b'{"rows": [{' + b",".join(b'"c%d": []' % each for each in range(10_000)) + b"}]}", "rows.0.c0: Input"),
+        (b"{" + b",".join(b'"c%d": 1' % each for each in range(10_000)) + b"}", "10,001 members that are not expected"),
+    ],
+    ids=["rows", "values", "members"],
+)
+def test_a_body_with_very_many_errors_is_not_a_list_of_them(content, said) -> None:
+    with pytest.raises(Problem, match=said) as caught:
+        read_table(JSON, content, NAMES, Bounds())
+    assert len(caught.value.facts.get("errors", [])) <= 1
+
+
 def test_nested_columns_are_refused() -> None:
     for kind in (ARROW, PARQUET):
         content = (arrow if kind == ARROW else as_parquet)(pa.table({"a": [[1], [2]]}))

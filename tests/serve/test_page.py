@@ -8,7 +8,7 @@ import pytest
 from server import live, people_served
 
 from browser import in_a_browser, package
-from pages import card, close, settled, visit
+from pages import card, close, odd_names_model, settled, visit
 from people import people
 
 pytestmark = in_a_browser
@@ -97,6 +97,18 @@ def test_nothing_is_wider_than_the_screen(page, pages, width) -> None:
     for view in ("what-if", "ask", "rows", "model"):
         visit(page, pages, view, "job=cook" if view == "what-if" else "")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+def test_long_names_and_values_are_not_wider_than_the_screen(page, pages, width, tmp_path) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    pa.csv.write_csv(odd_names_model().sample(3), tmp_path / "some.csv")
+    for view in ("what-if", "ask", "rows", "model"):
+        visit(page, pages, view, "=a&note=short" if view == "what-if" else "", model="odd names")
+        if view == "rows":
+            page.set_input_files("#file", tmp_path / "some.csv")
+            page.wait_for_selector("tbody tr")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
 def test_the_last_of_several_quick_visits_stays(page, pages) -> None:

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from server import people_served
 
 from browser import in_a_browser
-from pages import slow_down, visit
+from pages import odd_names_model, slow_down, visit
 from people import people
 
 pytestmark = in_a_browser
@@ -80,6 +80,18 @@ def test_the_last_file_and_the_last_column_stay_whoever_answers_first(page, page
     page.wait_for_timeout(200)
     assert page.locator("text=predicted wage").count() == 0
     assert set(page.locator("tbody tr td:nth-child(3)").all_text_contents()) <= {"baker", "cook", "none", "missing"}
+
+
+def test_a_column_without_a_name_is_predicted(page, pages, tmp_path) -> None:
+    rows = odd_names_model().sample(5)
+    pa.csv.write_csv(rows, tmp_path / "some.csv")
+    visit(page, pages, "rows", model="odd names")
+    page.set_input_files("#file", tmp_path / "some.csv")
+    page.wait_for_selector("tbody tr")
+    page.get_by_label("Predict").select_option(index=2)
+    page.wait_for_selector("th:has-text('certainty')")
+    expected = sorted(map(str, odd_names_model().predict(rows, "")))
+    assert sorted(page.locator("tbody tr td:nth-child(3)").all_text_contents()) == expected
 
 
 def test_what_is_odd_and_what_is_filled_is_said_in_words(page, pages, tmp_path) -> None:

@@ -380,6 +380,13 @@ def test_names_that_differ_only_in_case_are_refused(connection) -> None:
         register(connection, model, "m")
 
 
+def test_a_column_without_a_name_is_refused(connection) -> None:
+    rows = pa.table({"": [0, 1, 0, 1], "a": [1, 0, 0, 1]})
+    model = MADE(hidden_sizes=(4,), max_epochs=1, validation_fraction=0).fit(rows)
+    with pytest.raises(DataError, match="a column has no name, and SQL needs one"):
+        register(connection, model, "nameless")
+
+
 def test_threads_do_not_mix_up_their_answers(model) -> None:
     expected = model.score_samples(table()).astype(float).tolist()
     found: list[list[float]] = []

@@ -31,6 +31,12 @@ _HEADER = re.compile(rb"[\r\n]*+" + _ROW)
 _ROWS = re.compile(rb"(?:" + _ROW + rb")*+")
 
 
+def most_fields(content: bytes) -> int:
+    """How many columns a CSV file has at most, by the commas of its header."""
+    found = _HEADER.match(content.removeprefix(b"\xef\xbb\xbf"))
+    return (content if found is None else found[0]).count(b",") + 1
+
+
 def csv_tables(handle: BinaryIO, name: str) -> Iterator[pa.Table]:
     """The rows of a CSV file with a header, in tables of the same types; ``name`` is for messages."""
     with parsing(name, "CSV"):

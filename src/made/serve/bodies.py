@@ -4,31 +4,47 @@ from __future__ import annotations
 
 import io
 import struct
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from made.errors import DataError, MadeError
 from made.io.checks import check_names, check_types
-from made.io.csv_blocks import csv_tables
+from made.io.csv_blocks import csv_tables, most_fields
 from made.io.parquet_pages import parquet_tables
 from made.io.read import decoded_bytes
 from made.serve.bounds import Bounds
 from made.serve.problems import Problem
 
-__all__ = ["ARROW", "CSV", "JSON", "PARQUET", "RowsBody", "Scalar", "column_of", "parse_json", "read_table"]
+__all__ = ["ARROW", "CSV", "JSON", "PARQUET", "Row", "RowsBody", "Scalar", "column_of", "parse_json", "read_table"]
 
 Scalar: TypeAlias = bool | int | float | str | None
 
 JSON, CSV, PARQUET = "application/json", "text/csv", "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
 NAME = "the body"
-SCALARS = {"bool", "int", "float", "str"}  # the kinds of a Scalar, as pydantic calls them
+MOST_ERRORS = 100  # of a body of JSON, that are looked at
+MOST_COLUMNS = 10_000  # of a body, that the model does not have
 EXPANSION = 16  # how many times as large as its limit a body may be in memory
+
+
+def _scalars(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as it is. Only the first value that is no scalar is an error: a body can have very many."""
+    for name, value in row.items():
+        if isinstance(value, (dict, list)):
+            what = "Input should be text, a number, true, false or null"
+            raise PydanticCustomError("scalar", what, {"column": [name]})
+    return row
+
+
+_SCALAR = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string", "null")]}
+Row: TypeAlias = Annotated[
+    dict[str, Any], AfterValidator(_scalars), WithJsonSchema({"type": "object", "additionalProperties": _SCALAR})
+]
 
 
 class RowsBody(BaseModel):
@@ -36,7 +52,7 @@ class RowsBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    rows: list[dict[str, Scalar]]
+    rows: Annotated[list[Row], FailFast()]
 
 
 def parse_json(kind: type[BaseModel], content: bytes) -> Any:
@@ -44,22 +60,16 @@ def parse_json(kind: type[BaseModel], content: bytes) -> Any:
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        found = [{"place": list(place), "message": message} for place, message in _places(error)][:10]
-        place = found[0]["place"]
-        row = place[1] if len(place) > 1 and place[0] == "rows" and isinstance(place[1], int) else None
-        names = place[2:3] if row is not None else place[1:2] if place[:1] == ["given"] else []
-        where = ".".join(map(str, place)) or NAME
-        message = f"{where}: {found[0]['message']}."
-        raise Problem("request", message, errors=found, row=row, column=next(iter(names), None)) from None
-
-
-def _places(error: ValidationError) -> list[tuple[tuple[int | str, ...], str]]:
-    """The places of errors, and messages. A value that is no scalar is one error, not one for each kind of scalar."""
-    errors = [(each["loc"], each["msg"]) for each in error.errors(include_url=False, include_input=False)]
-    kinds = Counter(place[:-1] for place, _ in errors if place and place[-1] in SCALARS)
-    message = "Input should be text, a number, true, false or null"
-    scalars = [(place[:-1], message) if kinds[place[:-1]] == len(SCALARS) else (place, text) for place, text in errors]
-    return list(dict.fromkeys(scalars))
+        if (count := error.error_count()) > MOST_ERRORS:
+            raise Problem("request", f"{NAME} has {count:,} members that are not expected.") from None
+        errors = error.errors(include_url=False, include_input=False)
+        places = [[*each["loc"], *each.get("ctx", {}).get("column", ())] for each in errors]
+        found = [{"place": place, "message": each["msg"]} for place, each in zip(places, errors, strict=True)]
+        place = places[0]
+        row = place[1] if place[:1] == ["rows"] and len(place) > 1 else None
+        column = place[-1] if "column" in errors[0].get("ctx", {}) else None
+        message = f"{'.'.join(map(str, place)) or NAME}: {found[0]['message']}."
+        raise Problem("request", message, errors=found[:10], row=row, column=column) from None
 
 
 def read_table(media_type: str, content: bytes, names: Sequence[str], bounds: Bounds) -> pa.Table:
@@ -75,6 +85,8 @@ def read_table(media_type: str, content: bytes, names: Sequence[str], bounds: Bo
         rows = parse_json(RowsBody, content).rows
         _check_rows(len(rows), bounds)
         return _of_objects(rows, names)
+    if media_type == CSV and (columns := most_fields(content)) > len(names) + MOST_COLUMNS:
+        raise Problem("too-many-columns", f"the body has {columns:,} columns, the model {len(names):,}.")
     parts = {CSV: _csv, PARQUET: _parquet, ARROW: _arrow}[media_type](io.BytesIO(content))
     tables, count, size = list[pa.Table](), 0, 0
     for table in parts:

@@ -21,6 +21,7 @@ KINDS = {
     "question": (422, "The question cannot be answered", "Ask for columns and values that the model has (…/columns)."),
     "request": (422, "The request is malformed", "Compare it with /openapi.json."),
     "too-many-rows": (422, "Too many rows", "Send fewer rows at a time, or raise the limit of the server."),
+    "too-many-columns": (422, "Too many columns", "Send the columns of the model (…/columns) only."),
     "too-many-samples": (422, "Too many samples", "Ask for fewer at a time, or raise the limit of the server."),
     "body-too-large": (413, "The body is too large", "Send fewer rows at a time, or raise the limit of the server."),
     "body-too-slow": (408, "The body did not arrive in time", "Send it again, faster or in parts."),

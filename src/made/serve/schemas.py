@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from made.serve.bodies import ARROW, CSV, JSON, PARQUET, RowsBody, Scalar
+from made.serve.bodies import ARROW, CSV, JSON, PARQUET, Row, RowsBody
 from made.serve.problems import PROBLEM
 
 __all__ = ["ConditionalsBody", "ProbabilityBody", "SampleBody", "json_body", "problems", "rows_answer", "rows_body"]
@@ -14,7 +14,7 @@ __all__ += ["Absent", "Given", "Level", "Seed"]
 
 Seed = Annotated[int | None, Field(ge=0, lt=2**32, description="Random seed. Default: the model's.")]
 Level = Annotated[float, Field(ge=0, le=1)]
-Given = Annotated[dict[str, Scalar], Field(description="Values by column; null for one that is not known.")]
+Given = Annotated[Row, Field(description="Values by column; null for one that is not known.")]
 Absent = Annotated[
     Literal["error", "missing"], Field(description="Columns of the model that the body does not have: refuse, or fill.")
 ]
@@ -43,7 +43,9 @@ class ConditionalsBody(BaseModel):
     model_config = STRICT
 
     given: Given = {}
-    quantiles: Annotated[list[Level], Field(max_length=100, description="Levels of the quantiles of numbers.")] = [
+    quantiles: Annotated[
+        list[Level], FailFast(), Field(max_length=100, description="Levels of the quantiles of numbers.")
+    ] = [
         0.05,
         0.5,
         0.95,

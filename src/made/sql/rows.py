@@ -28,6 +28,8 @@ def column_type(field: Field) -> pa.DataType:
 
 def names_by_lower_case(schema: Schema) -> dict[str, str]:
     """The columns by their names in lower case: SQL does not distinguish cases."""
+    if "" in schema.names:
+        raise DataError("a column has no name, and SQL needs one: name it, and fit again.", column="")
     names = {name.lower(): name for name in schema.names}
     for name in schema.names:
         if (other := names[name.lower()]) != name:

@@ -45,11 +45,11 @@ export async function start(main, model) {
 
   async function predict(name) {
     const own = found;
-    own.target = name || null;
+    own.target = name;
     own.predicted = null;
     try {
-      const rows = name ? (await about(file, `predict?target=${encodeURIComponent(name)}&`)).rows : null;
-      if (own !== found || own.target !== (name || null)) return; // another file or column has been chosen
+      const rows = name === null ? null : (await about(file, `predict?target=${encodeURIComponent(name)}&`)).rows;
+      if (own !== found || own.target !== name) return; // another file or column has been chosen
       own.predicted = rows;
       show();
     } catch (error) { if (own === found) result.prepend(problem(error)); }
@@ -103,7 +103,7 @@ export async function start(main, model) {
 
   function show() {
     const focused = document.activeElement.id; // what has the focus is made again, and keeps it
-    const select = h("select", { id: "predict", onchange: () => predict(select.value) }, h("option", { value: "" }, "none"), model.columns.map((column) => h("option", { selected: column.name === found.target }, column.name)));
+    const select = h("select", { id: "predict", onchange: () => predict(select.selectedIndex ? model.columns[select.selectedIndex - 1].name : null) }, h("option", {}, "none"), model.columns.map((column) => h("option", { selected: column.name === found.target }, column.name)));
     const swatch = (name, text) => h("span", {}, h("span", { class: `swatch ${name}` }), text);
     const counts = `${found.rows.length.toLocaleString("en-US")} rows of ${file.name}; mean log p ${number(found.log_prob.reduce((sum, each) => sum + Number(each), 0) / found.rows.length, 5)}; ${found.filled.size.toLocaleString("en-US")} missing values filled`;
     const head = h("tr", {}, h("th", { scope: "col", class: "right" }, "row"), h("th", { scope: "col", class: "right" }, "log p"),
