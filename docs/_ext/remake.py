@@ -31,6 +31,7 @@ PAGES = (
     DOCS / "sql.md",
     DOCS / "mcp.md",
     DOCS / "questions.md",
+    DOCS / "report.md",
 )
 NEW = """species,island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex
 Adelie,Torgersen,39.1,18.7,181,3750,male
