@@ -31,6 +31,7 @@ PAGES = (
     DOCS / "sql.md",
     DOCS / "mcp.md",
     DOCS / "questions.md",
+    DOCS / "report.md",
 )
 NEW = """species,island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex
 Adelie,Torgersen,39.1,18.7,181,3750,male
@@ -263,6 +264,7 @@ def pictures(folder: Path) -> None:
             page.set_viewport_size({"width": 1240, "height": 700})
         terminal(page, list(curls(folder, url)), DOCS / "serve-api.png")
         terminal(page, list(queries(folder)), DOCS / "sql.png")
+        report(browser, folder / "apart")
         browser.close()
     with assistant(folder / "penguins") as call, sync_playwright() as playwright:
         asked = [
@@ -287,9 +289,17 @@ def pictures(folder: Path) -> None:
         )
         exchange(browser.new_page(), found, DOCS / "mcp.png")
         browser.close()
-    for name in (*views, "serve-api", "sql", "mcp"):
+    for name in (*views, "serve-api", "sql", "report", "mcp"):
         picture = Image.open(DOCS / f"{name}.png").convert("RGB")
         picture.quantize(128).save(DOCS / f"{name}.png", optimize=True)
+
+
+def report(browser: Any, folder: Path) -> None:
+    """A picture of the upper part of a report."""
+    run("made report model penguins --out report.html", folder)
+    page = browser.new_page(viewport={"width": 1200, "height": 1640})
+    page.goto((folder / "report.html").as_uri())
+    page.screenshot(path=DOCS / "report.png")
 
 
 def curls(folder: Path, url: str) -> Iterator[tuple[str, str]]:

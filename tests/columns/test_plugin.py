@@ -129,6 +129,13 @@ def test_the_command_line_finds_the_kind_by_an_environment_variable(folder, tmp_
     assert "P(visits >= 3 | age < 30) = " in asked.output
 
 
+def test_a_module_of_kinds_that_is_not_found_is_named_with_the_variable(folder, monkeypatch) -> None:
+    monkeypatch.delitem(registry._KINDS, "poisson")
+    monkeypatch.setenv(registry.PLUGINS, "absent_kinds")
+    with pytest.raises(ModelError, match=r"'absent_kinds' in the environment variable MADE_PLUGINS cannot be imported"):
+        MADE.load(folder)
+
+
 def test_the_name_of_a_registered_kind_is_enough(table) -> None:
     fitted = MADE(columns={"visits": "poisson"}, hidden_sizes=(4,), max_epochs=0).fit(table)
     assert fitted.model_.schema.columns[1] == Poisson(scale=table["visits"].mean())

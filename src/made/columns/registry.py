@@ -42,8 +42,14 @@ def register(kind: type[Column]) -> type[Column]:
 def find_kind(name: str) -> type[Column]:
     """The kind of a name. Modules in the environment variable MADE_PLUGINS are imported first, if it is unknown."""
     if name not in _KINDS:
-        for module in filter(None, os.environ.get(PLUGINS, "").split(",")):
-            importlib.import_module(module.strip())
+        for module in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(","))):
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                raise ModelError(
+                    f"the module {module!r} in the environment variable {PLUGINS} cannot be imported: {error}. Name a "
+                    "module that Python finds, such as with PYTHONPATH=."
+                ) from error
     if name not in _KINDS:
         raise ModelError(
             f"the column kind {name!r} is not registered: import the module that defines it and calls "
