@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -191,12 +192,48 @@ def test_ray_on_two_hosts_survives_a_kill_with_the_same_bits(hosts, homes, refer
     assert same(reference, homes[0] / "model")
 
 
+def processes_with(host, word: bytes) -> list[int]:
+    """The processes of a host that have a word in their command line."""
+    listed = ["ip", "netns", "pids", host.name]
+    found = []
+    for number in subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split():
+        with suppress(OSError):  # it has ended
+            found += [int(number)] * (word in Path(f"/proc/{number}/cmdline").read_bytes())
+    return found
+
+
 def trainers(host) -> list[int]:
-    """The processes of a host that train."""
-    found = subprocess.run(
-        ["ip", "netns", "pids", host.name], capture_output=True, text=True, check=True
-    ).stdout.split()
-    return [int(number) for number in found if b"\0made\0fit\0" in Path(f"/proc/{number}/cmdline").read_bytes()]
+    return processes_with(host, b"\0made\0fit\0")
+
+
+@pytest.mark.parametrize("ended", ["worker killed", "killed", "terminated"])
+def test_answers_of_ray_survive_a_kill(hosts, homes, ray_address, ended) -> None:
+    """They are those without a cluster, in the same order."""
+    home = homes[0]
+    codes = np.loadtxt(home / "rows.csv", delimiter=",", skiprows=1)
+    rows = np.where(np.random.default_rng(1).random((150_000, 4)) < 0.2, np.nan, np.resize(codes, (150_000, 4)))
+    np.save(home / "many.npy", rows)
+    run("fit", home / "rows.csv", "--out", home / "model", *FIT, "--quiet")
+    run("impute", home / "model", home / "many.npy", "--out", home / "local.npy")
+    question = ("impute", "model", "many.npy", "--out", "parts.npy", "--ray", ray_address)
+    process = made(hosts, home, *question)
+    if ended == "worker killed":
+        while not (found := processes_with(hosts.second, b"ray::Map(answer)")):
+            assert process.poll() is None, (home / "log").read_text()
+        os.kill(found[0], signal.SIGKILL)
+    else:
+        wait_for(home, "parts.npy/part-000000.npy", process)
+        for number in processes_with(hosts.first, b"\0made\0impute\0"):
+            os.kill(number, signal.SIGKILL if ended == "killed" else signal.SIGTERM)
+        assert process.wait(LONG) == (-9 if ended == "killed" else 143)
+        stopped = "stopped; the parts in parts.npy are kept, and the same command continues.\n"
+        assert (home / "log").read_text() == ("" if ended == "killed" else stopped)
+        process = made(hosts, home, *question)
+    assert process.wait(LONG) == 0, (home / "log").read_text()
+    assert ("parts.npy has 1 part already" in (home / "log").read_text()) == (ended != "worker killed")
+    parts = [np.load(path) for path in sorted((home / "parts.npy").glob("part-*"))]
+    assert list(map(len, parts)) == [100_000, 50_000]
+    np.testing.assert_array_equal(np.concatenate(parts), np.load(home / "local.npy"))
 
 
 @pytest.fixture(scope="module")

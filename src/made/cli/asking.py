@@ -156,7 +156,8 @@ class Asking:
             for table in parts.scores():
                 add_scores(table)
             if parts.parts and not parts.finished:
-                note(f"Note: {main.out} has {parts.parts} parts already; only the rest is computed.")
+                count = f"{parts.parts} part{'s' * (parts.parts != 1)}"
+                note(f"Note: {main.out} has {count} already; only the rest is computed.")
             try:
                 if not parts.finished:
                     for answer in self.answers(*parts.place):

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import itertools
 import logging
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from made._version import __version__
-from made.distributed.cluster import connected
+from made.distributed.cluster import connected, unreachable
 from made.errors import ClusterError, DataError
 from made.model.folder import Folder, unpacked
 from made.model.manifest import MANIFEST
 
+LOOK = 10.0  # seconds between looks at the machines of the cluster
 READING = 0.5  # processors for reading a file; not as for answers, or Ray would fuse both into one task
 
 T_co = TypeVar("T_co", covariant=True)
@@ -53,7 +55,7 @@ def answers_on_ray(
         folder: the folder of the model, on this machine.
         sources: the files, in the same places on every machine.
         begin: the numbers of the first file and of its first block.
-        note: called with a sentence if there are no processors to begin with.
+        note: called with a sentence if there are no processors to begin with, or if a machine does not answer.
     """
     places = {MANIFEST: folder / MANIFEST, **Folder.open(folder).places}
     files = {name: path.read_bytes() for name, path in places.items()}
@@ -96,7 +98,7 @@ def answers_on_ray(
         dataset = data.from_items(units, override_num_blocks=len(units))
         dataset = dataset.map_batches(read, batch_size=1, num_cpus=READING)
         # Closed before the connection is, which Ray Data still needs for that.
-        with closing(iter(dataset.map(answer, num_cpus=1).iter_rows())) as answered:
+        with _watching(ray, note), closing(iter(dataset.map(answer, num_cpus=1).iter_rows())) as answered:
             while True:
                 try:
                     row = next(answered, None)
@@ -113,6 +115,28 @@ def answers_on_ray(
                 if isinstance(content, Exception):
                     raise content
                 yield content
+
+
+@contextmanager
+def _watching(ray: Any, note: Callable[[str], None]) -> Iterator[None]:
+    """Name machines that do not answer: Ray waits for them for minutes before others do their work."""
+    ended, known = threading.Event(), set[str]()
+
+    def watch() -> None:
+        while not ended.wait(LOOK):
+            with suppress(Exception):  # the head is gone, too, which the answers will say
+                silent = unreachable(ray).keys() - known
+                known.update(silent)
+                for address in sorted(silent):
+                    note(f"Note: {address} of the Ray cluster does not answer; in a few minutes, others do its work.")
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def read_blocks(sent: Any, host: str, file: int, source: str, begin: int) -> Iterator[Row]:
