@@ -155,7 +155,24 @@ def test_a_token_is_asked_for(chromium) -> None:
         context = chromium.new_context()
         page = context.new_page()
         page.goto(server.url)
+        assert page.locator("[role=alert]").count() == 0
+        page.get_by_label("Token").fill("0123456789abcdeg")
+        page.get_by_role("button", name="Continue").click()
+        assert "or a wrong one" in page.locator("[role=alert]").text_content()
         page.get_by_label("Token").fill("0123456789abcdef")
         page.get_by_role("button", name="Continue").click()
         page.wait_for_selector("section.card")
         context.close()
+
+
+def test_a_browser_that_keeps_nothing_shows_the_page(page, pages) -> None:
+    """Where cookies are blocked, looking at the storage is an error."""
+    page.add_init_script(
+        """for (const name of ["sessionStorage", "localStorage"])
+               Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });"""
+    )
+    visit(page, pages)
+    assert page.locator("section.card").count() == len(MODEL.schema.names)
+    visit(page, pages, "ask", "q=age+%3E+30")
+    page.wait_for_selector(".answer")
+    assert page.locator(".history button").count() == 1

@@ -1,6 +1,6 @@
 // Ask: a question in the language of `made ask`, with completion, the place of an error, and a history.
 
-import { Refused, ask, h, number, percent, problem, s, say } from "./dom.js";
+import { Refused, ask, h, kept, number, percent, problem, s, say, store } from "./dom.js";
 import { complete, writtenName, writtenValue } from "./complete.js";
 import { go } from "./page.js";
 
@@ -30,8 +30,8 @@ function gauge(found) {
 
 export async function start(main, model, options) {
   const key = `made-history-${model.name}`;
-  let entries = []; // kept by the browser, if it may
-  try { entries = JSON.parse(localStorage.getItem(key)) || []; } catch { /* none are kept */ }
+  let entries = [];
+  try { entries = JSON.parse(kept("localStorage", key)) || []; } catch { /* not what this page has written */ }
   const base = new Map((await ask(`${model.path}/conditionals`, { body: {} }).catch(() => ({ columns: [] }))).columns.map((each) => [each.name, each]));
   const input = h("textarea", { id: "question", rows: 2, spellcheck: "false", autocapitalize: "off", autocomplete: "off", role: "combobox", "aria-expanded": "false",
     "aria-autocomplete": "list", "aria-controls": "options", "aria-describedby": "help" });
@@ -102,7 +102,7 @@ export async function start(main, model, options) {
         h("p", { class: "quiet" }, found.kind === "exact" ? `Computed ${found.states > 1 ? `by summing ${found.states.toLocaleString("en-US")} states` : "directly"}.` : `An estimate by ${found.samples.toLocaleString("en-US")} paths; 95 % interval ${number(found.interval[0])} to ${number(found.interval[1])}.`));
       say(`${percent(found.probability)}, ${found.kind}`);
       entries = [{ question, probability: found.probability, kind: found.kind }, ...entries.filter((each) => each.question !== question)].slice(0, MOST_HISTORY);
-      try { localStorage.setItem(key, JSON.stringify(entries)); } catch { /* they last as long as the page */ }
+      store("localStorage", key, JSON.stringify(entries));
       remember();
     } catch (error) {
       if (question !== asked) return;

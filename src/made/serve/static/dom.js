@@ -61,7 +61,16 @@ export class Refused extends Error {
   }
 }
 
-export const token = { value: sessionStorage.getItem("made-token") };
+// What the browser keeps, if it may: without permission, even to look is an error.
+export function kept(storage, key) {
+  try { return window[storage].getItem(key); } catch { return null; }
+}
+
+export function store(storage, key, value) {
+  try { window[storage].setItem(key, value); } catch { /* it lasts as long as the page */ }
+}
+
+export const token = { value: kept("sessionStorage", "made-token") };
 
 export async function ask(path, { body, type = "application/json", signal } = {}) {
   const headers = { accept: "application/json" };

@@ -1,6 +1,6 @@
 // The page: which model, which view, and what is set, all of it in the address.
 
-import { Refused, ask, h, problem, token } from "./dom.js";
+import { Refused, ask, h, problem, store, token } from "./dom.js";
 
 const VIEWS = [["what-if", "What if"], ["ask", "Ask"], ["rows", "Rows"], ["model", "Model"]];
 const modules = { "what-if": "./whatif.js", ask: "./ask.js", rows: "./rows.js", model: "./model.js" };
@@ -71,8 +71,7 @@ async function show() {
     }
     main.dataset.ready = view;
   } catch (error) {
-    main.replaceChildren(problem(error));
-    if (error instanceof Refused && error.problem.status === 401) askToken();
+    failed(error);
   }
 }
 
@@ -81,14 +80,19 @@ function navigate() {
   turn = turn.then(show);
 }
 
-function askToken() {
+function failed(error) {
+  if (error instanceof Refused && error.problem.status === 401) askToken(token.value && problem(error));
+  else main.replaceChildren(problem(error));
+}
+
+function askToken(refusal) {
   const input = h("input", { type: "password", autocomplete: "off", required: true, id: "token" });
   main.replaceChildren(h("form", { class: "panel", onsubmit: (event) => {
     event.preventDefault();
     token.value = input.value.trim();
-    sessionStorage.setItem("made-token", token.value);
+    store("sessionStorage", "made-token", token.value);
     begin();
-  } }, h("h1", {}, "This server asks for a token"), h("p", {}, h("label", { for: "token" }, "Token "), input),
+  } }, h("h1", {}, "This server asks for a token"), refusal || null, h("p", {}, h("label", { for: "token" }, "Token "), input),
   h("button", { class: "btn main" }, "Continue")));
   input.focus();
 }
@@ -97,8 +101,7 @@ async function begin() {
   try {
     models = (await ask("/api/models")).map((each) => each.name);
   } catch (error) {
-    main.replaceChildren(problem(error));
-    if (error instanceof Refused && error.problem.status === 401) askToken();
+    failed(error);
     return;
   }
   document.getElementById("views").replaceChildren(...VIEWS.map(([key, name]) => h("li", {}, h("a", { "data-view": key }, name))));
