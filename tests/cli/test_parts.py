@@ -49,7 +49,7 @@ class Cluster:
         self.asked: list[tuple[int, int]] = []
         self.fails: tuple[int, BaseException] | None = None
 
-    def __call__(self, address, question, folder, sources, begin=(0, 0), note=None):
+    def __call__(self, address, question, folder, sources, begin=(0, 0), note=None, end=None):
         ask = question.open(folder)
         for file, source in enumerate(sources):
             for number, rows in enumerate(question.blocks(source)):

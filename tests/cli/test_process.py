@@ -33,3 +33,15 @@ def test_a_worker_ends_without_finalizing_the_interpreter(tmp_path, worker) -> N
         assert ("finalized" in done.stderr) == (not worker)
         assert done.stdout.strip()[-1:] == ("" if code else "}")
         assert ("does not exist" in done.stderr) == bool(code)
+
+
+def test_an_error_of_another_thread_ends_the_process_with_its_sentence() -> None:
+    code = """
+import threading, time
+from made.cli import process
+from made.errors import WorkerLost
+threading.Thread(target=process.end_with, args=(WorkerLost("the head is gone."),)).start()
+time.sleep(100)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (6, "Error: the head is gone.\n")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 
 import pytest
 
-from made.distributed import ray_data
+from made.distributed import cluster, ray_data
+from made.errors import WorkerLost
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -29,3 +32,23 @@ def test_a_machine_that_does_not_answer_is_named_once(monkeypatch, fails) -> Non
     assert [note.split()[1] for note in notes] == ["10.0.0.2", "10.0.0.3"]
     time.sleep(0.02)
     assert len(looks) == ended
+
+
+def test_a_head_that_is_gone_ends_the_command(monkeypatch) -> None:
+    monkeypatch.setattr(cluster, "LOOK", 0.01)
+    monkeypatch.setattr(cluster, "SILENT", 0.1)
+    errors: list[Exception] = []
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        port = head.getsockname()[1]
+        words = (f"127.0.0.1:{port}", "127.0.0.1", port, errors.append, ended)
+        watcher = threading.Thread(target=cluster._watch, args=words, daemon=True)
+        watcher.start()
+        time.sleep(0.5)
+        assert errors == []
+    watcher.join(60)
+    assert [type(error) for error in errors] == [WorkerLost]
+    assert f"the head of the Ray cluster at 127.0.0.1:{port} does not answer" in str(errors[0])
+    ended.set()
+    cluster._watch(*words)  # a connection that is closed is not watched
+    assert len(errors) == 1

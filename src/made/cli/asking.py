@@ -143,7 +143,9 @@ class Asking:
 
         assert self.ray is not None
         process.end_at_once()
-        return answers_on_ray(self.ray, self.question, self.folder, self.sources, (file, number), note)
+        return answers_on_ray(
+            self.ray, self.question, self.folder, self.sources, (file, number), note, process.end_with
+        )
 
     def _write_parts(
         self, outputs: Mapping[str, Output], add_scores: Callable[[Any], None], facts: Callable[[], dict[str, Any]]

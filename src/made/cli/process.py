@@ -24,10 +24,7 @@ def main() -> None:
     with signals.handled():
         code = run(sys.argv[1:])
     if _at_once:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(code)
+        _exit(code)
     sys.exit(code)
 
 
@@ -39,6 +36,20 @@ def end_at_once() -> None:
     """
     global _at_once
     _at_once = True
+
+
+def end_with(error: Exception) -> None:
+    """End this process with an error, from whichever thread."""
+    from made.cli.errors import report
+
+    _exit(report(error))
+
+
+def _exit(code: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def run(words: Sequence[str]) -> int:

@@ -57,7 +57,7 @@ def run_on_ray(address: str, workers: int, data: Sequence[str], out: Path) -> No
     with process.quick_imports():
         from made.distributed.ray_train import train_on_ray
     process.end_at_once()
-    code, output, errors = train_on_ray(address, process.words(), workers, out, note=note)
+    code, output, errors = train_on_ray(address, process.words(), workers, out, note=note, end=process.end_with)
     if errors.strip():
         print_error(errors.rstrip())
     if output.strip():

@@ -7,22 +7,27 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from made.errors import ClusterError
+from made.errors import ClusterError, WorkerLost
 
 REACHING = 5.0  # seconds
+LOOK = 1.0  # seconds between looks at the head
+SILENT = 15.0  # seconds in which it does not answer before it is given up; Ray takes a minute
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def connected(address: str, end: Callable[[Exception], object]) -> Iterator[Any]:
     """The module ``ray``, connected to a cluster that this machine is a node of.
 
     Arguments:
         address: host:port of its head.
+        end: called by another thread with an error if the head is lost. It should end the process: calls of Ray wait
+            for the head, and then end the process without a sentence.
     """
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # or what is left to do at the end would start a cluster here
     try:
@@ -54,10 +59,24 @@ def connected(address: str) -> Iterator[Any]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_terminate)  # Ray would exit without a word
+    ended = threading.Event()
+    threading.Thread(target=_watch, args=(address, host, int(port), end, ended), daemon=True).start()
     try:
         yield ray
     finally:
+        ended.set()
         ray.shutdown()
+
+
+def _watch(address: str, host: str, port: int, end: Callable[[Exception], object], ended: threading.Event) -> None:
+    answered = time.monotonic()
+    while not ended.wait(LOOK):
+        if _answers(host, port):
+            answered = time.monotonic()
+        elif time.monotonic() - answered > SILENT and not ended.is_set():
+            remedy = "What is written is kept: the same command continues from there, of made fit with --resume."
+            end(WorkerLost(f"the head of the Ray cluster at {address} does not answer any more. {remedy}"))
+            return
 
 
 def unreachable(ray: Any) -> dict[str, float]:

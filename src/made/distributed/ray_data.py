@@ -46,6 +46,7 @@ def answers_on_ray(
     sources: Sequence[str],
     begin: tuple[int, int] = (0, 0),
     note: Callable[[str], None] = lambda text: None,
+    end: Callable[[Exception], object] = lambda error: None,
 ) -> Generator[T_co]:
     """The answers to all blocks of some files, in their order.
 
@@ -56,10 +57,11 @@ def answers_on_ray(
         sources: the files, in the same places on every machine.
         begin: the numbers of the first file and of its first block.
         note: called with a sentence if there are no processors to begin with, or if a machine does not answer.
+        end: see :func:`made.distributed.cluster.connected`.
     """
     places = {MANIFEST: folder / MANIFEST, **Folder.open(folder).places}
     files = {name: path.read_bytes() for name, path in places.items()}
-    with connected(address) as ray:
+    with connected(address, end) as ray:
         from ray import cloudpickle, data
 
         if ray.available_resources().get("CPU", 0) < 1:

@@ -91,7 +91,12 @@ class Keeper:
 
 
 def train_on_ray(
-    address: str, command: Sequence[str], workers: int, folder: Path, note: Callable[[str], None] = lambda text: None
+    address: str,
+    command: Sequence[str],
+    workers: int,
+    folder: Path,
+    note: Callable[[str], None] = lambda text: None,
+    end: Callable[[Exception], object] = lambda error: None,
 ) -> Outcome:
     """Run `made` with these words in the workers of a Ray cluster, and return the outcome of the first one.
 
@@ -101,8 +106,9 @@ def train_on_ray(
         workers: the number of workers, each with one processor.
         folder: the folder of the model, on this machine.
         note: called with a sentence if the workers have to wait for processors.
+        end: see :func:`made.distributed.cluster.connected`.
     """
-    with connected(address) as ray, hold(real_path(folder), wait=WAIT), tempfile.TemporaryDirectory() as storage:
+    with connected(address, end) as ray, hold(real_path(folder), wait=WAIT), tempfile.TemporaryDirectory() as storage:
         check_replaceable(real_path(folder))
         from ray.train import FailureConfig, RunConfig, ScalingConfig
         from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
