@@ -17,15 +17,16 @@ from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import outputs
 from made.training.config import TrainingConfig
-from made.training.objective import CALIBRATION, give_at_random, query_at_random, random_bits
+from made.training.objective import CALIBRATION, random_bits
+from made.training.questions import Groups, give_at_random, query_at_random
 
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
 MOST_TIMES = 64  # each validation row is used, if there are few
 MASKS = 4  # for whole rows
 STEPS = 30
 
-# Output units and values, (rows, ...); flags of what is asked, and how many columns are seen, (rows, columns).
-Answers = tuple[Tensor, Tensor, Tensor, Tensor]
+# Output units, rows, and how many columns are seen, (rows, columns).
+Answers = tuple[Tensor, Evidence, Tensor]
 
 
 def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None:
@@ -35,13 +36,15 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
     network.calibration.zero_()
     columns, c = network.columns, network.c.detach()
     with torch.no_grad():
-        answers = [each for each in _answers(network, valid, config) if each[2].any()]
+        answers = [each for each in _answers(network, valid, config) if each[1].asked.any()]
         if not answers:
             return
-        weights = torch.cat([asked / asked.sum() for _, _, asked, _ in answers]) * (
-            len(columns) * len(valid) / len(answers)
-        )
-        units, values, _, seen = (torch.cat(part) for part in zip(*answers, strict=True))
+        rows = [rows for _, rows, _ in answers]
+        asked = [each.asked.to(c.dtype) for each in rows]
+        weights = torch.cat([each / each.sum() for each in asked]) * (len(columns) * len(valid) / len(answers))
+        units, seen = (torch.cat(part) for part in zip(*((units, seen) for units, _, seen in answers), strict=True))
+        values, observed = (torch.cat(part) for part in zip(*((e.values, e.is_observed) for e in rows), strict=True))
+        given = torch.cat([torch.zeros_like(each.is_observed) if each.given is None else each.given for each in rows])
         away, targets = units - c, columns.targets(values)
     found = torch.zeros_like(network.calibration, requires_grad=True)
     optimizer = torch.optim.LBFGS([found], max_iter=STEPS, line_search_fn="strong_wolfe")
@@ -49,7 +52,7 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
     def loss() -> Tensor:
         optimizer.zero_grad()
         factors = columns.per_output(scales(found.unsqueeze(2), seen.t(), len(columns))).t()
-        log_prob = columns.log_prob(c + away * factors, values, targets)
+        log_prob = columns.log_prob(columns.coupled(c + away * factors, values, observed, given), values, targets)
         total = found.square().sum() / 2 - (log_prob * weights).sum()
         total.backward()
         return total
@@ -65,15 +68,16 @@ def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Itera
     size = max(1, min(MOST_ROWS, MOST_UNITS // network.columns.outputs, MOST_TIMES * len(valid)))
     rows = valid[torch.arange(max(len(valid), size), device=valid.values.device)[:size] % len(valid)]
     generator = torch.Generator(valid.values.device).manual_seed(random_bits(config.seed, 0, CALIBRATION))
+    groups = Groups.of(network)
     if config.segments > 1:
         for nearly_complete, most_hidden in ((1.0, 1), (1.0, 3), (0.0, 1)):
-            part, _ = give_at_random(rows, generator, nearly_complete, most_hidden)
+            part, _ = give_at_random(rows, generator, nearly_complete, most_hidden, groups)
             assert part.given is not None
             x = network.columns.encode(part.values) * network.columns.per_unit(part.given)
             seen = part.given.sum(dim=1, keepdim=True).expand_as(part.given)
-            yield dense_outputs(network, x, part.given).t(), part.values, part.asked.to(x.dtype), seen
+            yield dense_outputs(network, x, part.given).t(), part, seen
     else:
-        yield _masked(network, query_at_random(rows, generator), 0)
+        yield _masked(network, query_at_random(rows, generator, groups), 0)
     for mask in range(min(MASKS, network.connectivities.whole_rows)):
         yield _masked(network, valid[:size], mask)
 
@@ -85,5 +89,5 @@ def _masked(network: Network, rows: Evidence, mask: int) -> Answers:
     flags = observed if given is None else observed & ~given
     arranged = None if given is None else layout.arrange(given)
     seen = network.count_seen(layout, layout.arrange(flags).t().to(rows.values.dtype), arranged)
-    units = layout.restore(outputs(network, layout, rows), network.depth + 1)
-    return units, rows.values, rows.asked.to(units.dtype), layout.restore(seen.t()).expand_as(rows.values)
+    units = layout.restore(outputs(network, layout, rows, coupled=False), network.depth + 1)
+    return units, rows, layout.restore(seen.t()).expand_as(rows.values)
