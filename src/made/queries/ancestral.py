@@ -66,7 +66,8 @@ def ancestral(
     absent = absent if wanted is None else absent & wanted  # what is to be drawn, (rows, columns)
     # The columns at position d + 1, several if they are a group, and whether all of them are certain.
     members = [range(*each) for each in pairwise(layout.layers[-1].starts(len(columns))[1:])]
-    certain = [not bool(absent[:, each.start : each.stop].any()) for each in members]
+    some = absent.any(dim=0).tolist()
+    certain = [not any(some[d] for d in each) for each in members]
     drawn = list(values.unbind(dim=1))
     seen = values.new_zeros(1) if known is None else known.sum(dim=1).to(values.dtype)  # how many columns
     calibration = network.current_calibration

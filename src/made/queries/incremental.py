@@ -112,24 +112,25 @@ class IncrementalPass:
         return torch.from_numpy(np.concatenate([np.arange(each.start, each.stop) for each in parts])).to(self.x.device)
 
 
-def _coupled(network: Network, columns: Sequence[int], units: Tensor, evidence: Evidence) -> Tensor:
-    """The output units of the columns of a group, coupled. Shapes: (rows, columns, outputs) to the same."""
+def _coupled(units: Tensor, network: Network, columns: Sequence[int], evidence: Evidence) -> Tensor:
+    """The output units of the columns of a group, coupled. Shapes: (rows, columns, outputs) to the same.
+
+    The evidence has no other columns.
+    """
     coupling = network.columns.coupling
     if coupling is None or len(columns) == 1:
         return units
-    own = torch.tensor(columns, device=units.device)
-    given = None if evidence.given is None else evidence.given[:, own]
-    z = coupling.of_group(units.squeeze(2), evidence.values[:, own], evidence.is_observed[:, own], given)
-    return z.unsqueeze(2)
+    return coupling.of_group(units.squeeze(2), evidence.values, evidence.observed, evidence.given).unsqueeze(2)
 
 
 @torch.no_grad()
 def alone(network: Network, evidence: Evidence, column: int) -> Tensor:
     """The output units of one column, given what is given and nothing else. Shape: (rows, outputs)."""
     columns = network.columns.together[column]
-    given = torch.zeros_like(evidence.is_observed) if evidence.given is None else evidence.given
-    units = IncrementalPass(network, evidence).units(columns)
-    return _coupled(network, columns, units, evidence.asking(given, given))[:, columns.index(column)]
+    given = (torch.zeros_like(evidence.is_observed) if evidence.given is None else evidence.given)[:, columns]
+    part = Evidence(evidence.values[:, columns], given, given)
+    units = _coupled(IncrementalPass(network, evidence).units(columns), network, columns, part)
+    return units[:, columns.index(column)]
 
 
 @torch.no_grad()
@@ -141,22 +142,27 @@ def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Itera
         columns = network.columns.together[first]
         if first != columns[0] or not any(some[d] for d in columns):
             continue
-        rows = asked[:, columns].any(dim=1).nonzero().squeeze(1)
-        part = evidence if len(rows) == len(evidence) else evidence[rows]
-        units = _coupled(network, columns, state.units(columns, None if part is evidence else rows), part)
+        rows = None if any(every[d] for d in columns) else asked[:, columns].any(dim=1).nonzero().squeeze(1)
+        tables = (evidence.values, evidence.observed, evidence.given)
+        values, *flags = (None if table is None else _part(table, rows, columns) for table in tables)
+        assert values is not None
+        units = _coupled(state.units(columns, rows), network, columns, Evidence(values, *flags))
         for number, d in enumerate(columns):
             if not some[d]:
                 continue
-            factor = network.columns[d].log_prob(units[:, number], part.values[:, d])
-            if not every[d]:
-                factor = factor.masked_fill(~part.asked[:, d], 0)
-            if part is not evidence:
+            factor = network.columns[d].log_prob(units[:, number], values[:, number])
+            if rows is not None:
                 factor = torch.zeros_like(evidence.values[:, d]).index_copy_(0, rows, factor)
-            yield d, factor
+            yield d, factor if every[d] else factor.masked_fill(~asked[:, d], 0)
         for d in columns:
-            seen = rows if every[d] else asked[:, d].nonzero().squeeze(1)
+            seen = asked[:, d].nonzero().squeeze(1)
             if len(seen):
                 state.see([d], torch.zeros_like(seen), evidence.values[seen, d], seen)
+
+
+def _part(table: Tensor, rows: Tensor | None, columns: Sequence[int]) -> Tensor:
+    part = table[:, columns]
+    return part if rows is None else part.index_select(0, rows)
 
 
 @torch.no_grad()
