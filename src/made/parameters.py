@@ -216,6 +216,11 @@ TRAINING = {
         "Weight of columns of numbers in the loss, where there are others, too.",
         bounds=Bounds(0, closed="neither"),
     ),
+    "exclusive": Parameter(
+        "choice",
+        "Groups of binary columns of which at most one is 1; auto: found among neighbours, if all columns are binary.",
+        ("auto", "none"),
+    ),
     "calibrate": Parameter("flag", "Calibrate the answers about each column on the validation rows."),
     "validation_masks": Parameter("int", "Most masks to average after each epoch.", bounds=COUNT),
     "evaluation_masks": Parameter("int", "Masks that a query averages if masks are unlimited.", bounds=COUNT),
@@ -295,6 +300,7 @@ PLAIN: dict[str, Any] = {
     "learning_rate": None,
     "initialization": "glorot",
     "calibrate": False,
+    "exclusive": "none",
 }
 
 # Named sets of parameters; their results are in docs/results.md and docs/experiments.md.
@@ -366,4 +372,5 @@ LATER: dict[str, Any] = {
     "unseen": "error",
     "extrapolate": True,
     "calibrate": False,
+    "exclusive": "none",
 }
