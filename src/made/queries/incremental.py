@@ -143,10 +143,10 @@ def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Itera
         if first != columns[0] or not any(some[d] for d in columns):
             continue
         rows = None if any(every[d] for d in columns) else asked[:, columns].any(dim=1).nonzero().squeeze(1)
-        tables = (evidence.values, evidence.observed, evidence.given)
-        values, *flags = (None if table is None else _part(table, rows, columns) for table in tables)
-        assert values is not None
-        units = _coupled(state.units(columns, rows), network, columns, Evidence(values, *flags))
+        flags = (evidence.observed, evidence.given)
+        observed, given = (None if table is None else _part(table, rows, columns) for table in flags)
+        values = _part(evidence.values, rows, columns)
+        units = _coupled(state.units(columns, rows), network, columns, Evidence(values, observed, given))
         for number, d in enumerate(columns):
             if not some[d]:
                 continue
