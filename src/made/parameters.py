@@ -222,6 +222,11 @@ TRAINING = {
         "Weight of numeric columns in the loss, if there are other columns, too.",
         bounds=Bounds(0, closed="neither"),
     ),
+    "exclusive": Parameter(
+        "choice",
+        "Groups of binary columns of which at most one is 1; auto: found among neighbours, if all columns are binary.",
+        ("auto", "none"),
+    ),
     "calibrate": Parameter("flag", "Calibrate the distribution of each column on the validation rows."),
     "validation_masks": Parameter("int", "Maximum number of masks to average after each epoch.", bounds=COUNT),
     "evaluation_masks": Parameter("int", "Number of masks that a query averages if masks are unlimited.", bounds=COUNT),
@@ -303,6 +308,7 @@ PLAIN: dict[str, Any] = {
     "learning_rate": None,
     "initialization": "glorot",
     "calibrate": False,
+    "exclusive": "none",
 }
 
 # Named sets of parameters; their results are in docs/results.md and docs/experiments.md.
@@ -374,4 +380,5 @@ LATER: dict[str, Any] = {
     "unseen": "error",
     "extrapolate": True,
     "calibrate": False,
+    "exclusive": "none",
 }

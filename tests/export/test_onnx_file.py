@@ -122,6 +122,29 @@ def test_log_p_of_every_kind_of_network(options, tmp_path) -> None:
         _close_conditionals(fitted.model_, "grade", holes(table), tmp_path / "m.onnx", 1e-5)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"hidden_sizes": (8, 8), "segments": 2, "calibrate": True, "conditioning": True},
+        {"hidden_sizes": (), "segments": 1, "dtype": "float64", "incomplete_rows": 0.0},
+        {"segments": 30, "whole_rows": 0, "evaluation_masks": 1},
+    ],
+    ids=["default", "residual", "linear", "one by one"],
+)
+def test_groups_of_exclusive_columns(options, tmp_path) -> None:
+    random = np.random.default_rng(0)
+    codes = np.eye(4)[random.integers(4, size=(120, 2))][:, :, 1:].reshape(120, -1)
+    table = pa.table({f"c{d}": each for d, each in enumerate(np.column_stack([codes, random.random(120) < 0.3]).T)})
+    fitted = MADE(**FAST | options).fit(table)
+    assert fitted.model_.config.exclusive["sizes"] == [3, 3, 1]
+    worlds = pa.table({f"c{d}": each for d, each in enumerate(random.integers(2, size=(7, 300)).astype(float))})
+    for rows in (worlds, holes(worlds)):
+        close(log_prob(fitted, tmp_path / "m.onnx", rows), fitted.score_samples(rows))
+    for column in ("c1", "c6"):
+        _close_conditionals(fitted.model_, column, holes(worlds), tmp_path / "m.onnx", 1e-5)
+
+
 @pytest.mark.parametrize("column", ["text", "truth", "two numbers", "halves", "category or nothing"])
 def test_the_probabilities_of_a_column_given_the_others(column, tmp_path) -> None:
     _close_conditionals(model().model_, column, holes(every_kind()), tmp_path / "m.onnx", 1e-5)

@@ -65,6 +65,12 @@ def main() -> None:
     torch.set_num_threads(1)
     small = {"max_epochs": 3, "evaluation_masks": 4, "random_state": 1}
     bits = BITS[:4].tolist()
+    if FORMAT == 4:  # binary columns may be in groups
+        codes = np.random.default_rng(1).integers(4, size=(80, 2))
+        groups = np.column_stack([np.eye(4)[codes][:, :, 1:].reshape(80, -1), BITS[np.arange(80) % 60, 0]])
+        asked = [*groups[:2].tolist(), [1, 1, 0, 0, 0, 1, 0], [None, 0, 1, None, 0, None, 1]]
+        write("exclusive", MADE(hidden_sizes=(6,), **small), groups, asked)
+        return
     if FORMAT == 3:  # a number with a point is encoded by its magnitude, too
         ages = ANIMALS.assign(age=ANIMALS["age"].where(ANIMALS["age"] > 8, 0))
         write("points", MADE(hidden_sizes=(6,), **small), ages, [*ASKED, ASKED[0] | {"age": 0}])

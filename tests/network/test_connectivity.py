@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -131,3 +132,40 @@ def test_dependencies_are_described() -> None:
 def test_bad_arguments_are_named(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         Connectivities(**arguments)
+
+
+GROUPED = Connectivities(6, (30,), masks=None, ordering="natural", groups=(3, 1, 2))
+
+
+def test_columns_of_a_group_share_a_position() -> None:
+    assert GROUPED.positions == 3
+    assert GROUPED[0].ordering.tolist() == [1, 1, 1, 2, 3, 3]
+    orderings = {tuple(GROUPED[number].ordering.tolist()) for number in range(100)}
+    assert orderings == {(a, a, a, b, c, c) for a, b, c in permutations((1, 2, 3))}
+    for lowest in (0, 1):
+        assert set(GROUPED.draw(0, lowest=lowest).hidden[0].tolist()) == set(range(lowest, 3))
+
+
+def test_a_group_sees_what_comes_before_it_and_itself_in_order() -> None:
+    seen = GROUPED[0].dependencies(direct=True)
+    assert seen.astype(int).tolist() == [
+        [0, 0, 0, 0, 0, 0],
+        [1, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0],
+        [1, 1, 1, 0, 0, 0],
+        [1, 1, 1, 1, 0, 0],
+        [1, 1, 1, 1, 1, 0],
+    ]
+
+
+def test_a_group_moves_to_the_end_as_a_whole() -> None:
+    moved = GROUPED[0].with_last(np.array([False, True, False, False, False, False]))
+    assert moved.ordering.tolist() == [3, 3, 3, 1, 2, 2]
+    assert GROUPED.count_positions(np.array([True, True, False, False, False, True])) == 2
+
+
+def test_wrong_groups_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"add up to 6, not \(3, 1\)"):
+        Connectivities(6, masks=None, groups=(3, 1))
+    with pytest.raises(ValueError, match="unlimited masks"):
+        Connectivities(6, masks=1, groups=(3, 3))

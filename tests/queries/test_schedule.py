@@ -20,7 +20,8 @@ from made.queries.likelihood import log_conditionals
 from made.queries.sampling import complete
 from made.queries.schedule import PassSchedule
 from made.training.config import TrainingConfig
-from made.training.objective import Objective, give_at_random
+from made.training.objective import Objective
+from made.training.questions import give_at_random
 from made.training.train import train
 from oracle import Dense, blind, networks, randomize, worlds
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from made import MADE, Binary, Connectivities, Network
+from made import MADE, Binary, Columns, Connectivities, Ensemble, Network
 from made.network.calibration import scales
 from made.network.dense import dense_outputs
 from made.queries.evidence import Evidence
+from made.queries.likelihood import log_prob
 from made.training.calibrate import calibrate
 from made.training.config import TrainingConfig
-from oracle import structured
+from oracle import randomize, structured
 
 COLUMNS = 5
 CONFIG = TrainingConfig(segments=COLUMNS)
@@ -117,3 +118,19 @@ def test_other_models_have_no_calibration(options) -> None:
 def test_without_validation_rows_nothing_is_scaled() -> None:
     model = MADE(hidden_sizes=(4,), max_epochs=1, validation_fraction=0.0, random_state=0).fit(structured(50))
     assert not model.model_.network.calibration.any()
+
+
+def test_groups_of_exclusive_columns_are_calibrated_before_they_are_coupled() -> None:
+    sizes, generator = (3, 2), torch.Generator().manual_seed(0)
+    columns = Columns.binary(COLUMNS, signed=True).exclusive(sizes, 100)
+    family = Connectivities(COLUMNS, (8,), masks=None, groups=sizes)
+    network = randomize(Network(columns, family, calibrate=True), scale=2.0).eval()
+    network.calibration.zero_()
+    codes = torch.randint(3, (400, 2), generator=generator)
+    rows = torch.cat([torch.eye(4)[codes[:, 0]][:, :3], torch.eye(3)[codes[:, 1]][:, :2]], dim=1).double()
+    ensemble, given = Ensemble(network, segments=2), torch.arange(COLUMNS) < 3
+    before = log_prob(ensemble, rows, given=given).mean()
+    calibrate(network, Evidence(rows), TrainingConfig(segments=2))
+    assert log_prob(ensemble, rows, given=given).mean() > before + 0.5
+    worlds = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * COLUMNS).double()
+    assert log_prob(ensemble, worlds).exp().sum().item() == pytest.approx(1, abs=1e-9)

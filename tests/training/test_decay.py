@@ -133,3 +133,16 @@ def test_other_runs_decay_all_weights_alike(changes) -> None:
 
 def test_without_validation_rows_all_weights_decay_alike() -> None:
     assert Trainer(network(), rows(), None, CONFIG).decay is None
+
+
+def test_a_group_of_exclusive_columns_has_one_factor() -> None:
+    generator = torch.Generator().manual_seed(0)
+    first, noise = (torch.randint(3, (400,), generator=generator) for _ in range(2))
+    table = torch.cat([torch.eye(3)[each] for each in (first, first, noise)], dim=1).double()
+    columns = Columns.binary(9, signed=True).exclusive([3, 3, 3], 300)
+    own = Network(columns, Connectivities(9, (16,), masks=None, groups=(3, 3, 3)), direct=True, seed=1).double()
+    run = Trainer(own, Evidence(table)[:300], Evidence(table)[300:], replace(CONFIG, segments=3))
+    run.run()
+    assert (run.decay.factors.view(3, 3) == run.decay.factors[::3, None]).all()
+    assert (run.decay.factors[:6] < 0.5).all()
+    assert (run.decay.factors[6:] == 1).all()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
-from made import Binary, Connectivities, Network, Numeric
+from made import Binary, Columns, Connectivities, Ensemble, Network, Numeric
 from made.queries.evidence import Evidence
-from made.queries.likelihood import log_conditionals, log_likelihood
+from made.queries.likelihood import log_conditionals, log_likelihood, log_prob
 from made.training.config import TrainingConfig
-from made.training.objective import Objective, give_at_random, hide_at_random
+from made.training.objective import Objective
+from made.training.questions import PARTLY, Groups, give_at_random, hide_at_random, query_at_random
 from oracle import blind, randomize
 
 GENERATOR = torch.Generator()
@@ -108,3 +111,68 @@ def test_tables_of_numbers_alone_are_not_weighted() -> None:
     network = Network([Numeric(0.5, 0.5)] * 5, Connectivities(5, (8,), masks=None))
     objective = Objective(network, TrainingConfig(segments=5, number_weight=0.25), evidence(40))
     assert objective.shares is None
+
+
+SIZES = (3, 1, 2)
+
+
+def grouped(seed: int = 0, **options) -> Network:
+    family = Connectivities(6, (8, 8), masks=None, residual=True, groups=SIZES, **options)
+    return randomize(Network(Columns.binary(6, signed=True).exclusive(SIZES, 50), family, direct=True), seed)
+
+
+def exclusive_rows(rows: int = 4000) -> Evidence:
+    GENERATOR.manual_seed(0)
+    codes = torch.randint(6, (3, rows), generator=GENERATOR)
+    parts = [torch.eye(6)[each][:, :size] for each, size in zip(codes, SIZES, strict=True)]
+    return Evidence(torch.cat(parts, dim=1).double())
+
+
+def test_the_number_of_given_groups_is_uniform_and_groups_stay_together() -> None:
+    asked, _ = give_at_random(exclusive_rows(), GENERATOR, groups=Groups(SIZES, torch.empty(0)))
+    given = asked.given.split(list(SIZES), dim=1)
+    assert all((part == part[:, :1]).all() for part in given)
+    counts = sum(part[:, 0].long() for part in given).bincount(minlength=4) / 4000
+    assert torch.allclose(counts, torch.tensor([1 / 3, 1 / 3, 1 / 3, 0]), atol=0.03)
+
+
+def test_parts_of_groups_are_given_in_some_rows() -> None:
+    groups = Groups(SIZES, torch.empty(0))
+    asked, nearly = give_at_random(exclusive_rows(), GENERATOR, 0.5, groups=groups)
+    part = asked.given[:, :3].any(dim=1) & ~asked.given[:, :3].all(dim=1)
+    assert 0.05 < part.double().mean() < PARTLY
+    assert not (part & ~nearly).any()
+    assert asked.asked.any(dim=1).all()
+    for questions in (query_at_random, lambda *rest: hide_at_random(rest[0], 1.0, *rest[1:])):
+        observed = questions(exclusive_rows(), GENERATOR, groups).observed[:, :3]
+        apart = (observed.any(dim=1) & ~observed.all(dim=1)).double().mean()
+        assert 0.05 < apart < PARTLY
+
+
+def test_the_mean_over_orderings_of_groups_is_estimated() -> None:
+    network = grouped().eval()
+    rows = exclusive_rows(3)
+    objective = Objective(network, TrainingConfig(segments=3, nearly_complete=0.5), rows)
+    many = rows[torch.arange(3).repeat(4000)]
+    exact = sum(
+        -log_prob(Ensemble(network, masks=[number], segments=3), rows).mean().item()
+        for number in distinct_orderings(network)
+    ) / math.factorial(3)
+    assert abs(objective.mean_over_orderings(many, 1) / 12_000 - exact) < 0.05
+
+
+def distinct_orderings(network: Network) -> list[int]:
+    found: dict[tuple[int, ...], int] = {}
+    for number in range(100):
+        found.setdefault(tuple(network.connectivities[number].ordering.tolist()), number)
+    assert len(found) == math.factorial(3)
+    return list(found.values())
+
+
+def test_the_loss_of_groups_is_the_likelihood_of_what_is_asked() -> None:
+    network, rows = grouped(), exclusive_rows(200)
+    objective = Objective(network, TrainingConfig(segments=3, nearly_complete=0.5, batch_size=200), rows)
+    parts = objective.questions(rows, 0).parts
+    loss = objective(objective.questions(rows, 0), 0, 0)
+    exact = -log_likelihood(network, parts.rows, blind(network.connectivities))
+    assert torch.allclose(loss.value, (exact * parts.weights).mean(), rtol=1e-9)

@@ -7,8 +7,20 @@ import math
 import pytest
 import torch
 
-from made import Binary, Categorical, Connectivities, Evidence, Network, Numeric, TrainingConfig, train
+from made import (
+    Binary,
+    Categorical,
+    Columns,
+    Connectivities,
+    Ensemble,
+    Evidence,
+    Network,
+    Numeric,
+    TrainingConfig,
+    train,
+)
 from made.network.dense import dense_outputs
+from made.queries.conditional import predict
 from made.training.pairs import PRIOR, CountedPairs
 from oracle import randomize
 
@@ -96,3 +108,19 @@ def test_a_network_learns_the_frequencies_of_pairs() -> None:
     found = dense_outputs(model, inputs, given).sigmoid()[1:]
     expected = torch.stack([table[first[:, 0] == value, 1:].mean(dim=0) for value in (0, 1)], dim=1)
     assert torch.allclose(found, expected, rtol=0, atol=0.03)
+
+
+def test_exclusive_columns_are_coupled() -> None:
+    sizes, generator = (3, 1), torch.Generator().manual_seed(0)
+    codes = torch.randint(4, (50,), generator=generator)
+    rows = torch.cat([torch.eye(4)[codes][:, :3], torch.randint(2, (50, 1), generator=generator)], dim=1).double()
+    columns = Columns.binary(4, signed=True).exclusive(sizes, 50)
+    network = randomize(Network(columns, Connectivities(4, (8,), masks=None, groups=sizes)))
+    pairs, ensemble, total = CountedPairs(network, Evidence(rows)), Ensemble(network, segments=2), 0.0
+    for context in range(len(pairs)):
+        known = pairs.contexts[context].masked_fill(~pairs.given[context], torch.nan).unsqueeze(0)
+        for d in range(4):
+            answers = pairs.answers[2 * d : 2 * d + 2, context]
+            if not pairs.given[context, d]:
+                total -= float(predict(ensemble, known, d).probabilities(2)[0].log() @ answers)
+    assert pairs.loss(0, len(pairs)).item() == pytest.approx(total)

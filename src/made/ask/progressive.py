@@ -141,7 +141,7 @@ class Paths:
         (mask,) = group.masks
         for connectivity, flags in group.passes(mask):
             layout = self.network.layout(connectivity, rows=len(which))
-            for d in layout.connectivity.ordering.argsort().tolist():
+            for d in layout.connectivity.ordering.argsort(kind="stable").tolist():
                 if d in columns and (flags is None or flags[d]):
                     evidence = Evidence(self.values[which], known, given)
                     self._step(which, d, column_units(self.network, layout, evidence, d, ROWS))

@@ -30,6 +30,7 @@ class Binary(Column):
         share: the share of ones; the input is then standardized by it, with a standard deviation of at least 0.1, so
             that rare ones do not become large inputs.
         unseen: the distribution of all other numbers; their input is 0, as if missing. ``None``: they are not allowed.
+        zero: the input of 0, beside an input of 1 for 1; ``None`` for that of the other settings.
 
     Example:
         >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
@@ -41,6 +42,7 @@ class Binary(Column):
     signed: bool = False
     share: float | Tensor | None = None
     unseen: Unseen | None = None
+    zero: float | Tensor | None = None
 
     inputs = 1
     outputs = 1
@@ -60,15 +62,20 @@ class Binary(Column):
 
     def __repr__(self) -> str:
         coding = f"signed={self.signed}" if self.share is None else f"share={self.share}"
+        coding = coding if self.zero is None else f"zero={self.zero}"
         return f"Binary({coding}{'' if self.unseen is None else f', unseen={self.unseen!r}'})"
 
     @property
     def family(self) -> object:
+        if self.zero is not None:
+            return Binary, "zero", self.unseen
         return self if self.share is None else (Binary, "standardized", self.unseen)
 
     @staticmethod
     def joint(kinds: Sequence[Column]) -> Column:
         first = cast(Binary, kinds[0])
+        if first.zero is not None:
+            return replace(first, zero=torch.tensor([cast(Binary, kind).zero for kind in kinds], dtype=torch.float64))
         if first.share is None:
             return first
         shares = [cast(Binary, kind).share for kind in kinds]
@@ -80,6 +87,14 @@ class Binary(Column):
     def with_standardized_inputs(self, codes: NDArray[np.float64]) -> Binary:
         ones, seen = np.nansum(codes) + 1, (~np.isnan(codes)).sum() + 2  # one 0 and one 1 added (rule of succession)
         return replace(self, signed=False, share=float(ones / seen))
+
+    def in_group(self, size: int) -> Binary:
+        """The same column, as one of several of which at most one is 1.
+
+        All signed zeros together are then as large an input as the one: in a large group, they would otherwise outweigh
+        it, though they only repeat what it says.
+        """
+        return replace(self, signed=False, zero=-1 / size) if self.signed and size > 1 else self
 
     def to_json(self) -> dict[str, Any]:
         step = 0.0 if self.unseen is None else self.unseen.step
@@ -107,7 +122,10 @@ class Binary(Column):
         return self._listed(values) if self.unseen is None else values.isfinite()
 
     def encode(self, values: Tensor) -> Tensor:
-        if self.share is None:
+        if self.zero is not None:
+            zero = torch.as_tensor(self.zero, dtype=values.dtype, device=values.device)
+            units = zero + (1 - zero) * values
+        elif self.share is None:
             units = 2 * values - 1 if self.signed else values
         else:
             share = torch.as_tensor(self.share, dtype=values.dtype, device=values.device)

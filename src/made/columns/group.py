@@ -13,6 +13,7 @@ from torch import Tensor
 
 from made.columns.base import Column
 from made.columns.discrete import Binary
+from made.columns.exclusive import Coupling
 from made.columns.fused import Likelihood, Targets
 from made.errors import DataError
 
@@ -63,6 +64,7 @@ class Columns(Sequence[Column]):
         self.output_columns = np.repeat(np.arange(len(self)), [kind.outputs for kind in self.kinds])
         self.inputs = len(self.input_columns)
         self.outputs = len(self.output_columns)
+        self.coupling: Coupling | None = None
 
     @classmethod
     def binary(cls, count: int, names: Sequence[str] | None = None, *, signed: bool = False) -> Columns:
@@ -84,6 +86,43 @@ class Columns(Sequence[Column]):
         if self.kinds.count(self.kinds[0]) == len(self):
             return self  # one kind: its units are the same in any order
         return Columns([self.kinds[d] for d in order], [self.names[d] for d in order])
+
+    @property
+    def all_binary(self) -> bool:
+        """Whether all columns are binary."""
+        return all(isinstance(kind, Binary) for kind in self.kinds)
+
+    def exclusive(self, sizes: Sequence[int], rows: int) -> Columns:
+        """The same columns, with coupled logits in groups of neighbours (:mod:`made.columns.exclusive`).
+
+        Arguments:
+            sizes: the number of columns in each group; 1 for a column outside of groups.
+            rows: the number of rows in which no group had two ones.
+        """
+        if sum(sizes) != len(self):
+            raise ValueError(f"the sizes of exclusive groups should add up to {len(self)} columns, not {sum(sizes)}.")
+        if max(sizes) == 1:
+            return self
+        grouped = np.flatnonzero(np.repeat(sizes, sizes) > 1)
+        if other := [self.names[d] for d in grouped if not isinstance(self.kinds[d], Binary)]:
+            raise ValueError(f"columns of exclusive groups should be binary, but '{other[0]}' is not.")
+        kinds = [
+            kind.in_group(size) if isinstance(kind, Binary) else kind
+            for kind, size in zip(self.kinds, np.repeat(sizes, sizes).tolist(), strict=True)
+        ]
+        columns = Columns(kinds, self.names)
+        columns.coupling = Coupling(sizes, rows, np.searchsorted(self.output_columns, grouped).tolist())
+        return columns
+
+    @cached_property
+    def together(self) -> list[list[int]]:
+        """For each column, the columns of its group; of a column outside of groups, itself alone."""
+        members = [[d] for d in range(len(self))]
+        if self.coupling is not None:
+            places, number = self.coupling.columns, self.coupling.number
+            for d, group in zip(places.tolist(), number.tolist(), strict=True):
+                members[d] = places[number == group].tolist()
+        return members
 
     @cached_property
     def _groups(self) -> list[tuple[Column, Tensor, Tensor, Tensor]]:
@@ -181,6 +220,12 @@ class Columns(Sequence[Column]):
         targets = self.joint.targets(values) if targets is None else targets
         return self.joint.log_prob(units.t(), targets).t()
 
+    def coupled(
+        self, units: Tensor, values: Tensor, observed: Tensor | None = None, given: Tensor | None = None
+    ) -> Tensor:
+        """Output units with the logits of exclusive groups coupled. Shapes: (rows, outputs), (rows, columns) twice."""
+        return units if self.coupling is None else self.coupling(units, values, observed, given)
+
     def per_unit(self, flags: Tensor) -> Tensor:
         """Flags of columns, repeated for their input units. Shapes: (rows, columns) to (rows, inputs)."""
         if self.inputs == len(self):
@@ -196,6 +241,12 @@ class Columns(Sequence[Column]):
     def noise(self, uniform: Tensor) -> Tensor:
         """The random numbers that :meth:`Column.draw` takes. Shapes: (rows, columns) to (rows, columns)."""
         return self._by_family(Column.noise, uniform, uniform.dtype)
+
+    def independent(self, values: Tensor, observed: Tensor | None = None) -> Tensor:
+        """The output units of independent columns or groups. Shapes: (rows, columns) twice, to (outputs)."""
+        seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
+        units = torch.cat([kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.kinds)])
+        return units if self.coupling is None else self.coupling.independent(units)
 
     def initial(self) -> Tensor:
         """The output units before training, if the weights add nothing. Shape: (outputs)."""

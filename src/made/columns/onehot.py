@@ -52,19 +52,23 @@ class Exclusive:
     def find(cls, rows: ArrayLike) -> Exclusive:
         """The groups of a table of zeros and ones: neighbours that are never 1 together, more often than by chance."""
         table = _binary(rows).astype(np.float32)
-        together = table.T @ table
-        starts = [0]
-        for d in range(1, table.shape[1]):
+        return cls.of_counts(table.T @ table, len(table))
+
+    @classmethod
+    def of_counts(cls, together: NDArray[Any], rows: int) -> Exclusive:
+        """The groups, from how many of the rows have ones in both of two columns, (columns, columns)."""
+        width, starts = len(together), [0]
+        for d in range(1, width):
             if together[d, starts[-1] : d].any():
                 starts.append(d)
-        starts.append(table.shape[1])
-        mean = table.mean(axis=0, dtype=np.float64)
+        starts.append(width)
+        mean = np.diagonal(together).astype(np.float64) / rows
         believed: list[int] = []
         for start, end in pairwise(starts):
             some = mean[start:end]
-            pairs = len(table) * (some.sum() ** 2 - (some**2).sum()) / 2
+            pairs = rows * (some.sum() ** 2 - (some**2).sum()) / 2
             believed += [start] if pairs >= EXPECTED else range(start, end)
-        return cls((*believed, table.shape[1]), len(table))
+        return cls((*believed, width), rows)
 
     @property
     def sizes(self) -> tuple[int, ...]:

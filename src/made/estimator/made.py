@@ -66,6 +66,10 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
             before it. ``"auto"``: one for each column of an any-order model with up to 128 columns, otherwise 1.
         batch_size: rows in an update; ``"auto"``: a fortieth of the rows, from 32 to 500.
+        exclusive: groups of binary columns of which at most one is 1, as in one-hot codes. Each is modelled by a
+            softmax (:mod:`made.columns.exclusive`); queries and tables have the single columns all the same.
+            ``"auto"``: those that are found among neighbours in the training rows, if all columns are binary and the
+            model is any-order; ``"none"``.
         calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
             many other columns are known (:mod:`made.network.calibration`); for any-order models.
         max_epochs: maximum number of passes over the rows, or over 4,194,304 of a longer table; 0 gives an untrained
@@ -148,6 +152,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         nearly_complete: float = 0.5,
         pairs: float = 1.0,
         number_weight: float = 0.5,
+        exclusive: Literal["auto", "none"] = "auto",
         calibrate: bool = True,
         validation_masks: int = 4,
         evaluation_masks: int = 8,

@@ -79,7 +79,7 @@ def _log_mean(graph: Graph, ensemble: Ensemble, inputs: Inputs, group: RowGroup)
     _check_size(network, len(passes))
     width, total = len(network.columns), None
     counted = np.stack([np.ones(width) if each.columns is None else each.columns for each in passes])
-    y = Passes(graph, network, [each.connectivity for each in passes]).outputs(inputs.x, inputs.observed)
+    y = Passes(graph, network, [each.connectivity for each in passes]).outputs(inputs)
     for block in inputs.blocks:
         log_p = block.rule.log_prob(_units(network, y, block), block.codes).double()
         log_p = block.observed.where(log_p, graph.constant(0.0)) * counted[:, None, block.members]
@@ -126,7 +126,7 @@ def conditional(
         for each in group.passes(number)
         if each.columns is None or each.columns[column]
     ]
-    y = Passes(graph, network, connectivities, given=True).outputs(inputs.x, inputs.observed)
+    y = Passes(graph, network, connectivities, given=True).outputs(inputs)
     even = np.full((len(masks), 1), -math.log(len(masks)))
     some = _answer(graph, alone, _units(network, y, alone), even, levels)
     known = (inputs.observed > 0.0).any()

@@ -79,12 +79,14 @@ class Inputs:
         blocks: the columns.
         x: the input units, 0 for a missing value, (rows, inputs).
         observed: 1 for a value that is not missing, (rows, columns).
+        ones: 1 for a binary value that is 1, (rows, columns).
         refused: flags of the rows with a value that the model rejects, (rows).
     """
 
     blocks: list[Block]
     x: Node
     observed: Node
+    ones: Node
     refused: Node
 
     @classmethod
@@ -100,7 +102,8 @@ class Inputs:
         places = np.concatenate([np.flatnonzero(network.columns.input_columns == d) for d in columns])
         x = graph.concat(units).gather(np.argsort(places)) * observed.gather(network.columns.input_columns)
         refused = graph.concat([block.refused for block in found]).any()
-        return cls(found, x, observed, refused)
+        ones = graph.concat([block.codes.equals(1.0) for block in found]).gather(np.argsort(columns)).cast(dtype)
+        return cls(found, x, observed, ones * observed, refused)
 
 
 def is_text(field: Field) -> bool:

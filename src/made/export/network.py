@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from made.columns.exclusive import MOST as LARGEST
+from made.columns.exclusive import Coupling
 from made.export.graph import Graph, Node
+from made.export.inputs import Inputs
 from made.network.calibration import MOST
 from made.network.connectivity import Connectivity
 from made.network.masked import Network
@@ -87,13 +90,10 @@ class Passes:
             layer - 1: np.stack(some).astype(np.int32) for layer, some in enumerate(zip(*layers, strict=True))
         }
 
-    def outputs(self, x: Node, observed: Node) -> Node:
-        """The output units. Shapes: (rows, inputs), (rows, columns) to (passes, rows, outputs).
-
-        Both inputs have the dtype of the network, and zeros for what is missing.
-        """
+    def outputs(self, inputs: Inputs) -> Node:
+        """The output units. Shape: (passes, rows, outputs)."""
         network = self.network
-        x, observed = x.unsqueeze(0), observed.unsqueeze(0)
+        x, observed, ones = (each.unsqueeze(0) for each in (inputs.x, inputs.observed, inputs.ones))
         h, last = x, network.depth + 1
         for layer in range(1, last):
             y = self._product(f"W{layer}", h) + self._offset(layer, observed)
@@ -103,7 +103,22 @@ class Passes:
         if network.direct:
             y = y + self._product("A", x)
         y = y if network.calibration is None else self._rescaled(y, observed)
+        y = y if network.columns.coupling is None else self._coupled(network.columns.coupling, y, observed, ones)
         return y.expand([len(self.connectivities), 1, 1])
+
+    def _coupled(self, coupling: Coupling, y: Node, observed: Node, ones: Node) -> Node:
+        """The logits of exclusive groups, coupled (:mod:`made.columns.exclusive`)."""
+        own, later = coupling.units.numpy(), coupling.later(self.network.c.detach().cpu()).numpy()
+        observed, ones = (each.gather(coupling.columns.numpy()) for each in (observed, ones))
+        z = y.gather(own).clip(-LARGEST, LARGEST)
+        missing = (-observed + 1.0) * z.exp()
+        # A column that is given is seen by all, one that is asked for by later ones.
+        sums = missing @ (later + later.T) if self.given else z.exp() @ later + missing @ later.T
+        met = ones @ (later + later.T if self.given else later.T)
+        logits = (met > 0.0).where(self.graph.constant(coupling.rare, self.dtype), z - (sums + 1.0).log())
+        others = np.setdiff1d(np.arange(len(self.weights["c"])), own)
+        order = np.argsort(np.concatenate([others, own]))
+        return self.graph.concat([y.gather(others), logits] if len(others) else [logits]).gather(order)
 
     def _mask(self, name: str) -> NDArray[np.bool_] | None:
         """The mask of a transposed matrix, (passes, before, after); ``None`` if everything is connected."""

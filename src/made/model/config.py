@@ -55,6 +55,7 @@ class Config:
     digest: str
     data: Data
     scores: dict[str, float | int | None] = field(default_factory=dict)
+    exclusive: dict[str, Any] | None = None  # sizes of groups of columns, and rows, of :meth:`Columns.exclusive`
     view: dict[str, Any] | None = None  # of :class:`made.model.view.View`: the codes that are given, and the columns
 
     def __post_init__(self) -> None:
@@ -68,7 +69,8 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object that :meth:`from_json` reads."""
-        return {name: value for name, value in asdict(self).items() if name != "view" or value is not None}
+        optional = ("exclusive", "view")
+        return {name: value for name, value in asdict(self).items() if name not in optional or value is not None}
 
     @cached_property
     def schema(self) -> Schema:
@@ -104,6 +106,7 @@ class Config:
             **{name: parameters[name] for name in ("ordering", "resample", "residual")},
             whole_rows=self.whole_row_masks if parameters["whole_rows"] else 0,
             incomplete_rows=parameters["incomplete_rows"] > 0,
+            groups=None if self.exclusive is None else tuple(self.exclusive["sizes"]),
             seed=self.seed,
         )
 
@@ -120,7 +123,9 @@ class Config:
             raise ModelError("the connectivities of this model cannot be reproduced by this version of made.")
         names = ("activation", "direct", "conditioning", "dropout", "input_dropout", "initialization", "calibrate")
         options = {name: parameters[name] for name in names}
-        network = Network(self.schema.coded(signed=parameters["signed"]), family, **options)
+        columns = self.schema.coded(signed=parameters["signed"])
+        columns = columns if self.exclusive is None else columns.exclusive(**self.exclusive)
+        network = Network(columns, family, **options)
         return network.to(getattr(torch, parameters["dtype"]))
 
     def ensemble(self, network: Network) -> Ensemble:
@@ -170,6 +175,12 @@ def _is_view(value: Any) -> bool:
     )
 
 
+def _is_exclusive(value: Any) -> bool:
+    if not (_is_object(value) and value.keys() == {"sizes", "rows"} and isinstance(value["sizes"], list)):
+        return False
+    return all(_is_whole(each) and 1 <= each < 2**63 for each in (*value["sizes"], value["rows"]))
+
+
 # For each entry a test of its value, and what it should be, in words.
 Entries: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
 ENTRIES: Entries = {
@@ -190,6 +201,7 @@ ENTRIES: Entries = {
         lambda value: _is_object(value, lambda each: each is None or _is_whole(each) or isinstance(each, float)),
         "an object of numbers and nulls",
     ),
+    "exclusive": (_is_exclusive, "an object with the sizes of groups, and a number of rows"),
     "view": (_is_view, "an object with the codes that are given, and a list of columns"),
 }
 DATA_ENTRIES: Entries = {
@@ -223,8 +235,8 @@ def number_of_masks(family: Connectivities, evaluation_masks: int) -> int | None
 def number_of_segments(family: Connectivities, segments: int | str) -> int:
     """The number of segments that an ordering is cut into; ``"auto"`` is one for each column if these are few."""
     if segments == "auto":
-        return family.columns if family.any_order and family.columns <= MOST_SEGMENTED else 1
-    return min(int(segments), family.columns)
+        return family.positions if family.any_order and family.positions <= MOST_SEGMENTED else 1
+    return min(int(segments), family.positions)
 
 
 def number_of_whole_row_masks(rows: int, columns: int, evaluation_masks: int) -> int:
@@ -293,7 +305,13 @@ def data_digest(*tables: NDArray[Any] | None) -> str:
 
 
 def new_config(
-    parameters: Mapping[str, Any], seed: int, schema: Schema, container: str, data: Data, target: str | None = None
+    parameters: Mapping[str, Any],
+    seed: int,
+    schema: Schema,
+    container: str,
+    data: Data,
+    target: str | None = None,
+    exclusive: Mapping[str, Any] | None = None,
 ) -> Config:
     """A config with the digest of its connectivities; a network too large for any machine is refused first."""
     check_sizes(parameters, len(schema.fields))
@@ -308,5 +326,6 @@ def new_config(
         target=target,
         digest="",
         data=data,
+        exclusive=None if exclusive is None else dict(exclusive),
     )
     return replace(draft, digest=draft.connectivities.digest())

@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from made.columns.base import Column
+from made.columns.group import Columns
+from made.columns.onehot import Exclusive
 from made.errors import DataError, ModelError, ParameterError, QuestionError
 from made.hints import argument
 from made.model.config import (
@@ -45,6 +47,7 @@ from made.training.workers import ALONE, Workers
 
 WHOLE_ROWS = 0.5  # the share of updates
 CUT_ROWS = 2**15  # rows in which cuts are looked for
+MOST_GROUPED = 2**12  # columns among which exclusive groups are looked for, by counts of all pairs
 
 
 def prepare(
@@ -109,8 +112,10 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
         if parameters["standardized"]:
             schema = schema.standardized(partial(_codes, train))
     try:
-        stored = _stored(parameters, seed, schema, rows)
-        config = new_config(stored, seed, schema, _container(fit_data.template), data, target)
+        exclusive = _exclusive(parameters, schema.columns, fit_data.encoded.train)
+        positions = len(schema.names) if exclusive is None else len(exclusive["sizes"])
+        stored = _stored(parameters, seed, schema, rows, positions)
+        config = new_config(stored, seed, schema, _container(fit_data.template), data, target, exclusive)
     except ValueError as error:
         raise ParameterError(str(error)) from None
     if folder is not None and before is not None:
@@ -130,6 +135,23 @@ def _codes(rows: Evidence, d: int) -> NDArray[np.float64]:
     """The codes of a column that has a list of values."""
     codes = rows.values[:, d].double()
     return (codes if rows.observed is None else codes.masked_fill(~rows.observed[:, d], torch.nan)).numpy()
+
+
+def _exclusive(parameters: Mapping[str, Any], columns: Columns, rows: Evidence) -> dict[str, Any] | None:
+    """The groups of exclusive columns, and the number of rows that they were found in; ``None`` for no groups."""
+    wanted = parameters["exclusive"] == "auto" and _is_any_order(parameters)
+    if not wanted or not columns.all_binary or len(columns) > MOST_GROUPED:
+        return None
+    some, together = rows[some_rows(len(rows))], np.zeros((len(columns), len(columns)))
+    for _, part in some.split(CUT_ROWS):
+        ones = ((part.values == 1) & part.is_observed).float()
+        together += (ones.t() @ ones).double().numpy()
+    sizes = Exclusive.of_counts(together, len(some)).sizes
+    return {"sizes": list(sizes), "rows": len(some)} if max(sizes) > 1 else None
+
+
+def _is_any_order(parameters: Mapping[str, Any]) -> bool:
+    return parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -184,10 +206,11 @@ def _trainer(
         raise ModelError(f"{folder}: training cannot be resumed from its checkpoint: {error}") from None
 
 
-def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int) -> dict[str, Any]:
+def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int, positions: int) -> dict[str, Any]:
     """The parameters as config.json has them, without "auto" where the columns or the rows decide.
 
-    JSON has no numbers as keys, so columns are given by name.
+    ``positions`` are those of an ordering, one for each column or group. JSON has no numbers as keys, so columns are
+    given by name.
     """
     stored = {name: _as_json(value) for name, value in parameters.items()}
     names = {place: name for name, place in schema.dropped.items()}
@@ -200,21 +223,21 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int)
     if parameters["direct"] == "auto":
         stored["direct"] = has_direct(schema.columns.inputs, schema.columns.outputs)
     if parameters["max_epochs"] == "auto":
-        stored["max_epochs"] = number_of_epochs(rows, len(schema.names))
+        stored["max_epochs"] = number_of_epochs(rows, positions)
     if parameters["batch_size"] == "auto":
         stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
     if parameters["weight_decay"] == "auto":
         direct = schema.columns.inputs * schema.columns.outputs
-        stored["weight_decay"] = weight_decay(rows, len(schema.names), direct)
+        stored["weight_decay"] = weight_decay(rows, positions, direct)
     if parameters["learning_rate"] == "auto":
         updates = stored["max_epochs"] * math.ceil(epoch_rows(rows) / stored["batch_size"])
         stored["learning_rate"] = (
-            learning_rate(rows, len(schema.names), updates) if parameters["optimizer"] == "adamw" else None
+            learning_rate(rows, positions, updates) if parameters["optimizer"] == "adamw" else None
         )
-    any_order = parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
+    any_order = _is_any_order(parameters)
     if parameters["whole_rows"] == "auto":
         stored["whole_rows"] = WHOLE_ROWS if any_order else 0.0
-    masks = number_of_whole_row_masks(rows, len(schema.names), parameters["evaluation_masks"]) if any_order else 1
+    masks = number_of_whole_row_masks(rows, positions, parameters["evaluation_masks"]) if any_order else 1
     few = any_order and masks == 1 < parameters["evaluation_masks"]
     for name, chosen in (
         ("whole_row_masks", masks),

@@ -80,25 +80,26 @@ class Connectivity:
             paths = (mask.astype(np.float32) @ paths.astype(np.float32)) > 0
         if direct:
             paths = paths | (self.ordering[:, None] > self.ordering[None, :])
-        return paths
+        # Columns of a group share a position, and see those before them in the group.
+        together: NDArray[np.bool_] = np.tril(self.ordering[:, None] == self.ordering[None, :], -1)
+        return paths | together
 
     def describe(self, names: Sequence[str] | None = None, *, direct: bool = False) -> str:
         """The product of conditionals as text, one factor per line, with the columns that each depends on."""
         names = [f"x{d + 1}" for d in range(len(self.ordering))] if names is None else names
         paths = self.dependencies(direct=direct)
         lines = []
-        for d in np.argsort(self.ordering).tolist():
+        for d in np.argsort(self.ordering, kind="stable").tolist():
             given = ", ".join(names[g] for g in np.flatnonzero(paths[d]).tolist())
             lines.append(f"p({names[d]} | {given})" if given else f"p({names[d]})")
         return "\n".join(lines)
 
     def with_last(self, columns: NDArray[np.bool_]) -> Connectivity:
         """The same degrees, with the marked columns moved to the end of the ordering, otherwise in the same order."""
-        order = np.argsort(self.ordering)
-        order = np.concatenate([order[~columns[order]], order[columns[order]]])
-        ordering = np.empty_like(self.ordering)
-        ordering[order] = np.arange(1, len(order) + 1)
-        return replace(self, ordering=ordering)
+        last = np.zeros(self.ordering.max() + 1, dtype=np.bool_)
+        last[self.ordering[columns]] = True  # positions, of which exclusive columns have the same one
+        positions = np.argsort(last[1:], kind="stable").argsort() + 1
+        return replace(self, ordering=positions[self.ordering - 1])
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ class Connectivities:
         whole_rows: the number of masks, the first of an unlimited supply, that are reserved for whole rows: these are
             evaluated under them alone, in one pass each (see :mod:`made.queries.schedule`).
         incomplete_rows: whether rows with missing values are evaluated under these masks, too.
+        groups: the sizes of groups of neighbouring columns, each of which has one position in the ordering
+            (:mod:`made.columns.exclusive`), of an unlimited supply. Default: every column has its own.
 
     Example:
         >>> family = Connectivities(4, (5,), masks=2, ordering="random", seed=0)
@@ -134,6 +137,7 @@ class Connectivities:
     seed: int = 0
     whole_rows: int = 0
     incomplete_rows: bool = False
+    groups: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("columns", 1), ("masks", 1), ("whole_rows", 0), ("seed", 0)):
@@ -158,6 +162,22 @@ class Connectivities:
                 raise ValueError(f"'{name}' should be one of {', '.join(choices)}, not {choice!r}.")
         if self.whole_rows and not self.any_order:
             raise ValueError("'whole_rows' is for unlimited masks with resampled orderings.")
+        if self.groups is not None:
+            if not self.any_order:
+                raise ValueError("'groups' is for unlimited masks with resampled orderings.")
+            object.__setattr__(self, "groups", tuple(self.groups))
+            if not self.groups or min(self.groups) < 1 or sum(self.groups) != self.columns:
+                raise ValueError(f"'groups' should be sizes that add up to {self.columns}, not {self.groups!r}.")
+
+    @property
+    def positions(self) -> int:
+        """The number of positions in an ordering: one for each column, or each group of columns."""
+        return self.columns if self.groups is None else len(self.groups)
+
+    def count_positions(self, columns: NDArray[np.bool_]) -> int:
+        """The number of positions of the marked columns."""
+        number = np.arange(self.columns) if self.groups is None else np.repeat(np.arange(self.positions), self.groups)
+        return len(np.unique(number[columns]))
 
     @property
     def single(self) -> bool:
@@ -218,13 +238,16 @@ class Connectivities:
         of_ordering = number if self.resample in ("both", "ordering") else 0
         of_degrees = number if self.resample in ("both", "degrees") else 0
         natural = self.ordering == "natural" and of_ordering == 0
-        ordering = np.arange(1, self.columns + 1)
+        positions = self.positions
+        ordering = np.arange(1, positions + 1)
         if not natural:
             # A permutation by sorting raw bits: the same on every platform, and for every version of numpy.
-            order = np.argsort(philox(self.seed, CONNECTIVITY, of_ordering).random_raw(self.columns), kind="stable")
-            ordering[order] = np.arange(1, self.columns + 1)
+            order = np.argsort(philox(self.seed, CONNECTIVITY, of_ordering).random_raw(positions), kind="stable")
+            ordering[order] = np.arange(1, positions + 1)
+        if self.groups is not None:
+            ordering = np.repeat(ordering, self.groups)
         hidden: list[Integers] = []
-        low, high = (min(lowest, self.columns - 1), self.columns - 1) if window is None else window
+        low, high = (min(lowest, positions - 1), positions - 1) if window is None else window
         for layer, size in enumerate(self.hidden_sizes):
             if self.residual and layer > 0 and size == self.hidden_sizes[layer - 1]:
                 hidden.append(hidden[-1])

@@ -57,7 +57,7 @@ class Layout:
 
     def _group(self, layer: int) -> Grouped:
         if layer not in self._grouped:
-            cuts = cut_degrees(len(self.columns), max(map(len, self._of_units.values())))
+            cuts = cut_degrees(int(self.connectivity.ordering.max()), max(map(len, self._of_units.values())))
             self._grouped[layer] = Grouped(self._of_units[layer], cuts, self._degrees[layer].new_empty(0))
         return self._grouped[layer]
 
@@ -137,9 +137,9 @@ class SortedLayout(Layout):
         self.weights = {}
         self.dtype, self.device = like.dtype, like.device
         degrees = _degrees(columns, connectivity)
-        self.cuts = cut_degrees(len(columns), max(len(each) for each in degrees.values()))
+        self.cuts = cut_degrees(int(connectivity.ordering.max()), max(len(each) for each in degrees.values()))
         self.layers = {layer: Sorted(each, self.cuts, like) for layer, each in degrees.items()}
-        self.columns = columns.permuted(np.argsort(connectivity.ordering).tolist())
+        self.columns = columns.permuted(np.argsort(connectivity.ordering, kind="stable").tolist())
         self._stairs: dict[tuple[int, int], Staircase] = {}
         self._stored: tuple[tuple[int, ...], list[Tensor], list[Tensor]] = ((), [], [])
 

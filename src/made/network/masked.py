@@ -120,6 +120,8 @@ class Network(nn.Module):
             raise ValueError(f"'initialization' should be glorot, orthogonal or zero-output, not {initialization!r}.")
         if calibrate and not connectivities.any_order:
             raise ValueError("'calibrate' needs unlimited masks with resampled orderings.")
+        if (connectivities.groups is None) != (columns.coupling is None):
+            raise ValueError("'columns' and 'connectivities' should have the same exclusive groups.")
         self.columns, self.connectivities, self.activation = columns, connectivities, activation
         self.conditioning, self.dropout, self.input_dropout = conditioning, dropout, input_dropout
         self.sizes = (columns.inputs, *connectivities.hidden_sizes, columns.outputs)
@@ -168,10 +170,8 @@ class Network(nn.Module):
 
     def start_independent(self, values: Tensor, observed: Tensor | None = None) -> None:
         """Initialize the output biases c to independent columns. Shapes: (rows, columns), twice."""
-        seen = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
-        units = [kind.independent(values[seen[:, d], d]) for d, kind in enumerate(self.columns)]
         with torch.no_grad():
-            self.c.copy_(torch.cat(units))
+            self.c.copy_(self.columns.independent(values, observed))
 
     def input_units(self, column: int) -> slice:
         """The input units of a column."""
@@ -279,6 +279,7 @@ class Network(nn.Module):
         units: Tensor | None = None,
         dropout: bool = False,
         generator: torch.Generator | None = None,
+        coupled: bool = True,
     ) -> Tensor:
         """One pass, on columns in the order of the layout. Shapes: (rows, columns) to (rows, outputs).
 
@@ -290,6 +291,7 @@ class Network(nn.Module):
             units: the input units of the values, if they have been computed in advance.
             dropout: whether to drop units at random.
             generator: the random generator of dropout.
+            coupled: whether the logits of exclusive groups are coupled (:mod:`made.columns.exclusive`).
         """
         x, seen = self.inputs(layout, values, observed, units)
         if dropout:
@@ -311,7 +313,11 @@ class Network(nn.Module):
             y = layout.product((last, 0), layout.weights["A"], x, y)
         if self.current_calibration is not None:
             y = self.rescaled(layout, y, self.count_seen(layout, seen, given))
-        return y.t()
+        if not coupled or self.columns.coupling is None:
+            return y.t()
+        flags = (None if table is None else layout.restore(table) for table in (observed, given))
+        y = self.columns.coupled(layout.restore(y.t(), last), layout.restore(values), *flags)
+        return layout.sort(last, y.t()).t()
 
     @property
     def current_calibration(self) -> Tensor | None:

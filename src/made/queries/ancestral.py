@@ -8,13 +8,14 @@ of a range is one matrix product, and only the corner is gone through column by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from made.columns.base import Column
 from made.network.calibration import scales
 from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS, Network
@@ -61,14 +62,22 @@ def ancestral(
     }
     activation = ACTIVATIONS[network.activation]
     noise = None if uniform is None else columns.noise(uniform).t().contiguous().to(values.dtype)
-    certain = [False] * len(columns) if known is None else known.all(dim=0).tolist()
-    if wanted is not None:
-        certain = [sure or not want for sure, want in zip(certain, wanted.tolist(), strict=True)]
+    absent = torch.ones_like(values, dtype=torch.bool) if known is None else ~known
+    absent = absent if wanted is None else absent & wanted  # what is to be drawn, (rows, columns)
+    # The columns at position d + 1, several if they are a group, and whether all of them are certain.
+    members = [range(*each) for each in pairwise(layout.layers[-1].starts(len(columns))[1:])]
+    some = absent.any(dim=0).tolist()
+    certain = [not any(some[d] for d in each) for each in members]
     drawn = list(values.unbind(dim=1))
     seen = values.new_zeros(1) if known is None else known.sum(dim=1).to(values.dtype)  # how many columns
     calibration = network.current_calibration
     calibration = None if calibration is None else layout.arrange(calibration)
     biases = layout.sort(last, network.c).split_with_sizes(counts[last])
+
+    def choose(outputs: Tensor, d: int) -> Tensor:
+        kind: Column = columns[d]
+        outputs = outputs if temperature == 1 else kind.tempered(outputs, temperature)
+        return kind.mode(outputs) if noise is None else kind.draw(outputs, noise[d])
 
     for j, (low, high) in enumerate(pairwise(layout.cuts.tolist())):
         corners: dict[int, list[_Corner]] = {}
@@ -98,21 +107,24 @@ def ancestral(
                         now.copy_(value)
             if certain[degree]:
                 continue
-            # The output units of degree d are those of the column at position d + 1, whose input has degree d + 1.
-            kind, outputs = columns[degree], units[last][degree].t()
+            # The output units of degree d are those of the columns at position d + 1, whose inputs have degree d + 1.
+            first, outputs = members[degree].start, units[last][degree].t()
+            here = slice(first, members[degree].stop)
             if calibration is not None:
-                scale = scales(calibration[:, degree, None], seen, len(columns)).unsqueeze(1)
+                scale = scales(calibration[:, here], seen.unsqueeze(1), len(columns))
                 outputs = biases[degree] + (outputs - biases[degree]) * scale
-            if temperature != 1:
-                outputs = kind.tempered(outputs, temperature)
-            value = kind.mode(outputs) if noise is None else kind.draw(outputs, noise[degree])
-            if known is not None:
-                value = torch.where(known[:, degree], drawn[degree], value)
-            drawn[degree] = value
-            seen = seen + 1 if known is None else seen + ~known[:, degree]
-            code = kind.encode(value)
-            if given and known is not None:
-                code = code * ~known[:, degree, None]
+                seen = seen + absent[:, here].sum(dim=1)
+
+            if len(members[degree]) > 1:
+                found = _of_group(network, outputs, torch.stack(drawn[here], dim=1), known, absent, here, choose)
+            else:
+                found = [choose(outputs, first)]
+                if known is not None:
+                    found = [torch.where(known[:, first], drawn[first], found[0])]
+            drawn[here] = found
+            code = torch.cat([columns[d].encode(value) for d, value in zip(members[degree], found, strict=True)], dim=1)
+            if given or len(found) > 1:
+                code = code * absent[:, here]
             units[0][degree + 1].copy_(code.t())
         # ... and columns of blocks push the contribution of this range to all later ones.
         for (after, before), blocks in packed.items():
@@ -121,6 +133,25 @@ def ancestral(
                 below = layout.layers[after].bounds[j + 1]
                 layers[after][below:].addmm_(weight[corner[0].stop :], layers[before][sources])
     return torch.stack(drawn, dim=1)
+
+
+def _of_group(
+    network: Network,
+    outputs: Tensor,
+    values: Tensor,
+    known: Tensor | None,
+    absent: Tensor,
+    here: slice,
+    choose: Callable[[Tensor, int], Tensor],
+) -> list[Tensor]:
+    """The values of the columns ``here``, which are a group, drawn one after the other."""
+    assert network.columns.coupling is not None
+    seen = torch.zeros_like(values, dtype=torch.bool) if known is None else known[:, here]
+    return list(
+        network.columns.coupling.complete(
+            outputs, values, seen, absent[:, here], lambda logits, d: choose(logits.unsqueeze(1), here.start + d)
+        ).unbind(dim=1)
+    )
 
 
 def _beginnings(

@@ -21,7 +21,7 @@ from made.network.masked import Network
 from made.queries.batches import in_blocks
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
-from made.queries.incremental import IncrementalPass, rows_at_a_time
+from made.queries.incremental import alone, rows_at_a_time
 from made.queries.likelihood import log_prob, outputs, require_prefixes
 
 MOST_UNITS = 2**18  # output units, in probabilities of several values at a time
@@ -144,7 +144,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     if len(values) and any_order and masks_agree(ensemble, bool(given.any(dim=1).all())):
         size = max(batch_size, rows_at_a_time(network))
         parts = [Evidence(some.values, None, some.given) for _, some in evidence.split(size)]
-        alike = torch.cat([IncrementalPass(network, part).units([column]).squeeze(1) for part in parts])
+        alike = torch.cat([alone(network, part, column) for part in parts])
         return Prediction(network.columns[column], alike.new_zeros(1, len(alike)), alike.unsqueeze(0))
     numbers = ensemble.numbers
     units = values.new_empty(len(numbers), len(values), network.columns[column].outputs)

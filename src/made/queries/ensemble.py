@@ -56,7 +56,7 @@ class Ensemble:
     @property
     def one_by_one(self) -> bool:
         """Whether a pass evaluates one column, given all columns before it (:mod:`made.queries.incremental`)."""
-        return self.segments >= len(self.network.columns) > 1 and self.network.depth > 0
+        return self.segments >= self.network.connectivities.positions > 1 and self.network.depth > 0
 
     @property
     def cardinalities(self) -> list[int]:

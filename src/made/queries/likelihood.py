@@ -125,6 +125,7 @@ def outputs(
     *,
     dropout: bool = False,
     generator: torch.Generator | None = None,
+    coupled: bool = True,
 ) -> Tensor:
     """The output units of one pass, in the order of the layout. Shape: (rows, outputs).
 
@@ -137,7 +138,14 @@ def outputs(
     values = layout.arrange(evidence.values) if arranged is None else arranged
     units = None if layout.sorted else evidence.inputs
     return network.run(
-        layout, values, observed=observed, given=given, units=units, dropout=dropout, generator=generator
+        layout,
+        values,
+        observed=observed,
+        given=given,
+        units=units,
+        dropout=dropout,
+        generator=generator,
+        coupled=coupled,
     )
 
 

@@ -42,7 +42,7 @@ def marginals(ensemble: Ensemble, rows: Rows | Evidence) -> dict[int, Prediction
         return {d: predict(ensemble, evidence, d) for d in missing}
     if masks_agree(ensemble, any(known)) or not network.depth:
         x = network.columns.encode(evidence.values) * network.columns.per_unit(observed)
-        units = [dense_outputs(network, x, observed).t()]
+        units = [network.columns.coupled(dense_outputs(network, x, observed).t(), evidence.values, observed, observed)]
     else:
         units = _under_each_mask(ensemble, Evidence(evidence.values, observed, observed if any(known) else None))
     together = torch.stack(units)  # (masks, rows, outputs)

@@ -62,14 +62,14 @@ class RowGroup:
     def order(self, number: int) -> list[int]:
         """The columns in the ordering of mask ``number``."""
         connectivity = self._arranged(self.family.draw(number, lowest=0))
-        order: list[int] = connectivity.ordering.argsort().tolist()
+        order: list[int] = connectivity.ordering.argsort(kind="stable").tolist()
         return order
 
     def passes(self, number: int) -> list[Pass]:
         """The passes under mask ``number``, one for each segment; together they give the factor of every column."""
         if self.segments == 1:
             return [Pass(number if self.asked is None else self._arranged(self.family.draw(number, lowest=0)), None)]
-        width, (last, cut) = self.family.columns, self._last()
+        width, (last, cut) = self.family.positions, self._last()
         cuts = np.round(np.linspace(width - last, width, cut + 1)).astype(np.int64)
         passes = []
         for begin, end in pairwise(cuts.tolist()):
@@ -81,9 +81,9 @@ class RowGroup:
         return connectivity if self.asked is None else connectivity.with_last(self.asked)
 
     def _last(self) -> tuple[int, int]:
-        """The number of columns at the end of the ordering that are asked for, and of segments they are cut into."""
-        width = self.family.columns
-        count = width if self.asked is None or not self.asked.any() else int(self.asked.sum())
+        """The number of positions at the end of the ordering that are asked for, and of segments they are cut into."""
+        width = self.family.positions
+        count = width if self.asked is None or not self.asked.any() else self.family.count_positions(self.asked)
         return count, min(-(-self.segments * count // width), count)
 
 

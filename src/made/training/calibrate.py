@@ -20,15 +20,15 @@ from made.queries.evidence import Evidence
 from made.queries.likelihood import outputs
 from made.streams import CALIBRATION, random_bits
 from made.training.config import TrainingConfig
-from made.training.objective import give_at_random, query_at_random
+from made.training.questions import Groups, give_at_random, query_at_random
 
 MOST_ROWS, MOST_UNITS = 2048, 2**18  # of each kind of question
 MOST_TIMES = 64  # each validation row is used, if there are few
 MASKS = 4  # for whole rows
 STEPS = 30
 
-# Output units and values, (rows, ...); flags of what is asked, and how many columns are seen, (rows, columns).
-Answers = tuple[Tensor, Tensor, Tensor, Tensor]
+# Output units, rows, and how many columns are seen, (rows, columns).
+Answers = tuple[Tensor, Evidence, Tensor]
 
 
 def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None:
@@ -38,22 +38,24 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
     network.calibration.zero_()
     columns, c = network.columns, network.c.detach()
     with torch.no_grad():
-        answers = [each for each in _answers(network, valid, config) if each[2].any()]
+        answers = [each for each in _answers(network, valid, config) if each[1].asked.any()]
         if not answers:
             return
-        weights = torch.cat([asked / asked.sum() for _, _, asked, _ in answers]) * (
-            len(columns) * len(valid) / len(answers)
-        )
-        units, values_asked, _, seen = (torch.cat(part) for part in zip(*answers, strict=True))
-        away, targets = units - c, columns.targets(values_asked)
+        rows = [rows for _, rows, _ in answers]
+        asked = [each.asked.to(c.dtype) for each in rows]
+        weights = torch.cat([each / each.sum() for each in asked]) * (len(columns) * len(valid) / len(answers))
+        units, seen = (torch.cat(part) for part in zip(*((units, seen) for units, _, seen in answers), strict=True))
+        values, observed = (torch.cat(part) for part in zip(*((e.values, e.is_observed) for e in rows), strict=True))
+        given = torch.cat([torch.zeros_like(each.is_observed) if each.given is None else each.given for each in rows])
+        away, targets = units - c, columns.targets(values)
     from scipy.optimize import minimize  # loaded models, which import this module, do not need it
 
     shape = network.calibration.shape
 
-    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        found = torch.from_numpy(values).to(c).view(shape).requires_grad_()
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        found = torch.from_numpy(parameters).to(c).view(shape).requires_grad_()
         factors = columns.per_output(scales(found.unsqueeze(2), seen.t(), len(columns))).t()
-        log_prob = columns.log_prob(c + away * factors, values_asked, targets)
+        log_prob = columns.log_prob(columns.coupled(c + away * factors, values, observed, given), values, targets)
         total = found.square().sum() / 2 - (log_prob * weights).sum()
         (gradient,) = torch.autograd.grad(total, found)
         return total.item(), gradient.flatten().double().cpu().numpy()
@@ -69,15 +71,16 @@ def _answers(network: Network, valid: Evidence, config: TrainingConfig) -> Itera
     size = max(1, min(MOST_ROWS, MOST_UNITS // network.columns.outputs, MOST_TIMES * len(valid)))
     rows = valid[torch.arange(max(len(valid), size), device=valid.values.device)[:size] % len(valid)]
     generator = torch.Generator(valid.values.device).manual_seed(random_bits(config.seed, CALIBRATION))
+    groups = Groups.of(network)
     if config.segments > 1:
         for nearly_complete, most_hidden in ((1.0, 1), (1.0, 3), (0.0, 1)):
-            part, _ = give_at_random(rows, generator, nearly_complete, most_hidden)
+            part, _ = give_at_random(rows, generator, nearly_complete, most_hidden, groups)
             assert part.given is not None
             x = network.columns.encode(part.values) * network.columns.per_unit(part.given)
             seen = part.given.sum(dim=1, keepdim=True).expand_as(part.given)
-            yield dense_outputs(network, x, part.given).t(), part.values, part.asked.to(x.dtype), seen
+            yield dense_outputs(network, x, part.given).t(), part, seen
     else:
-        yield _masked(network, query_at_random(rows, generator), 0)
+        yield _masked(network, query_at_random(rows, generator, groups), 0)
     for mask in range(min(MASKS, network.connectivities.whole_rows)):
         yield _masked(network, valid[:size], mask)
 
@@ -89,5 +92,5 @@ def _masked(network: Network, rows: Evidence, mask: int) -> Answers:
     flags = observed if given is None else observed & ~given
     arranged = None if given is None else layout.arrange(given)
     seen = network.count_seen(layout, layout.arrange(flags).t().to(rows.values.dtype), arranged)
-    units = layout.restore(outputs(network, layout, rows), network.depth + 1)
-    return units, rows.values, rows.asked.to(units.dtype), layout.restore(seen.t()).expand_as(rows.values)
+    units = layout.restore(outputs(network, layout, rows, coupled=False), network.depth + 1)
+    return units, rows, layout.restore(seen.t()).expand_as(rows.values)

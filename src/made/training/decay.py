@@ -11,7 +11,8 @@ columns (:math:`\ell`) and given none (:math:`\ell_0`):
 
 .. math:: R^2 = \frac{1 - e^{-2 (\ell - \ell_0)}}{1 - e^{2 \ell_0}}
 
-The denominator is the largest that the numerator can be; for a density it is 1.
+The denominator is the largest that the numerator can be; for a density it is 1. Exclusive columns
+(:mod:`made.columns.exclusive`), which tell each other, have the factor of their group, given all other columns.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class AdaptiveDecay:
 
     def __init__(self, network: Network, weight_decay: float, valid: Evidence) -> None:
         self.network, self.weight_decay = network, weight_decay
-        rows = max(1, min(len(valid), MOST_PASSES // len(network.columns)))
+        family = network.connectivities
+        sizes = torch.tensor(family.groups or [1] * len(network.columns), device=network.c.device)
+        self.number = torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)  # of the group of a column
+        rows = max(1, min(len(valid), MOST_PASSES // family.positions))
         self.rows = valid[torch.arange(rows, device=valid.values.device) * len(valid) // rows]
         slower = network.slower()
         weights = {name: network.get_parameter(name).detach() for name in network.matrices}
@@ -62,7 +66,7 @@ class AdaptiveDecay:
     def of(cls, network: Network, config: TrainingConfig, valid: Evidence | None) -> AdaptiveDecay | None:
         """That of a run; ``None`` where the optimizer decays all weights alike."""
         wanted = config.adaptive_decay and config.weight_decay > 0 and config.optimizer == "adamw"
-        answers = network.connectivities.any_order and config.segments >= len(network.columns) > 1
+        answers = network.connectivities.any_order and config.segments >= network.connectivities.positions > 1
         if not wanted or not answers or valid is None or not len(valid):
             return None
         return cls(network, config.weight_decay, valid)
@@ -79,14 +83,16 @@ class AdaptiveDecay:
     def measure(self) -> None:
         """Set the factors by the present weights of the network."""
         columns, observed = self.network.columns, self.rows.is_observed
-        rows, width = observed.shape
-        every = torch.arange(rows, device=observed.device).repeat_interleave(width)
-        others = ~torch.eye(width, dtype=torch.bool, device=observed.device).repeat(rows, 1)
+        (rows, width), groups = observed.shape, self.network.connectivities.positions
+        places = torch.arange(width, device=observed.device)
+        every = torch.arange(rows, device=observed.device).repeat_interleave(groups)
+        others = (self.number != torch.arange(groups, device=observed.device).unsqueeze(1)).repeat(rows, 1)
         informed = self._log_prob(self.rows[every], observed[every] & others)
-        informed = informed.view(rows, width, width).diagonal(dim1=1, dim2=2)
+        informed = informed.view(rows, groups, width)[:, self.number, places]
         alone = self._log_prob(self.rows, torch.zeros_like(observed))
         known = observed.sum(dim=0).clamp(min=1)
         gain, alone = (torch.where(observed, each, 0).sum(dim=0) / known for each in (informed - alone, alone))
+        gain, alone = (each.new_zeros(groups).index_add_(0, self.number, each)[self.number] for each in (gain, alone))
         listed = torch.tensor([kind.listed for kind in columns], device=observed.device)
         most = torch.where(listed, -torch.expm1(2 * alone), 1)
         share = -torch.expm1(-2 * gain.clamp(min=0)) / most.clamp(min=1e-6)
@@ -97,7 +103,8 @@ class AdaptiveDecay:
         columns = self.network.columns
         x = columns.encode(rows.values) if rows.inputs is None else rows.inputs
         units = dense_outputs(self.network, x * columns.per_unit(given.to(x.dtype)), given)
-        return columns.log_prob(units.t(), rows.values, rows.targets)
+        logits = columns.coupled(units.t(), rows.values, rows.observed, given)
+        return columns.log_prob(logits, rows.values, rows.targets)
 
     def restore(self, factors: Tensor | None) -> None:
         """Take factors from a checkpoint, which may come from an untrusted file."""

@@ -37,7 +37,8 @@ class ExplicitLoss:
     def supported(network: Network) -> bool:
         """Whether the passes of a network and the likelihood of its columns can be written out."""
         joint = network.columns.joint
-        return joint is not None and not joint.others and ExplicitPass.supported(network)
+        alone = network.columns.coupling is None
+        return joint is not None and not joint.others and alone and ExplicitPass.supported(network)
 
     @torch.no_grad()
     def of_rows(

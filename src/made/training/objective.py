@@ -13,7 +13,6 @@ Which of these update t is, its mask and its random numbers are functions of (se
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from torch import Tensor
 
 from made.network.connectivity import Connectivity
 from made.network.dense import dense_outputs
-from made.network.dropout import BatchGenerator, of_rows, whole_batch
+from made.network.dropout import BatchGenerator
 from made.network.masked import Network
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_conditionals, log_likelihood
@@ -33,13 +32,12 @@ from made.streams import DROPOUT, ENTRIES, ORDERINGS, QUERY, WHOLE_ROW, WHOLE_RO
 from made.training.config import TrainingConfig
 from made.training.explicit import ExplicitLoss
 from made.training.pairs import CountedPairs
+from made.training.questions import Groups, give_at_random, hide_at_random, query_at_random
 from made.training.workers import ALONE, Share, Workers
 
-__all__ = ["Loss", "Objective", "Questions", "give_at_random", "query_at_random"]
+__all__ = ["Loss", "Objective", "Questions"]
 
 PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
-MOST_HIDDEN = 3  # entries of a nearly complete row
-GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, are spread evenly
 
 
 class Loss(NamedTuple):
@@ -113,6 +111,7 @@ class Objective:
         self.network, self.config = network, config
         shares = torch.tensor([1.0 if kind.listed else config.number_weight for kind in network.columns]).to(network.c)
         self.shares = None if bool((shares == shares[0]).all()) else shares  # of the columns in the loss
+        self.groups = Groups.of(network)
         self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
         prepared = rows.inputs is not None and rows.targets is not None
         stored = network.stores(0) if config.whole_rows else True
@@ -125,7 +124,7 @@ class Objective:
         generator.rows, generator.of = places, of
         parts = self._parts(rows, generator, config.nearly_complete) if config.segments > 1 else None
         if config.whole_rows and config.incomplete_rows:
-            rows = hide_at_random(rows, config.incomplete_rows, generator)
+            rows = hide_at_random(rows, config.incomplete_rows, generator, self.groups)
         return Questions(rows, parts, self._whole(rows) if self.explicit is not None and config.whole_rows else None)
 
     def batches(self, data: Evidence, rows: Tensor, update: int, places: Tensor | None = None) -> list[Questions]:
@@ -138,7 +137,7 @@ class Objective:
         numbers = own // config.batch_size
         sizes = numbers.bincount().tolist()
         whole = [self._mask_of_whole_rows(update + number) is not None for number in range(len(sizes))]
-        if self.explicit is None or config.segments < max(2, len(self.network.columns)):
+        if self.explicit is None or config.segments < max(2, self.network.connectivities.positions):
             drawn = self.questions(data[rows if places is None else rows[own]], update, places, len(rows))
             return [drawn[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
         # A loss that is written out needs the parts of rows or the whole ones, not both.
@@ -151,7 +150,9 @@ class Objective:
             if not is_whole:
                 found[is_whole] = Questions(some, parts=self._parts(some, generator, config.nearly_complete))
                 continue
-            some = hide_at_random(some, config.incomplete_rows, generator) if config.incomplete_rows else some
+            some = (
+                hide_at_random(some, config.incomplete_rows, generator, self.groups) if config.incomplete_rows else some
+            )
             found[is_whole] = Questions(some, whole=self._whole(some))
         ends, batches = {False: 0, True: 0}, []
         for size, is_whole in zip(sizes, whole, strict=True):
@@ -174,7 +175,7 @@ class Objective:
         if (stored := self._mask_of_whole_rows(update)) is not None:
             mask, whole = stored, not config.incomplete_rows
         elif self._asks_questions(update):
-            batch, whole = query_at_random(batch, generator), False
+            batch, whole = query_at_random(batch, generator, self.groups), False
             mask = family.draw(update if by_update else first_row, lowest=0)
         elif questions.parts is not None:
             return self._loss_of_parts(questions.parts, update, generator, share, workers)
@@ -247,12 +248,15 @@ class Objective:
 
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
-        rows, nearly = give_at_random(rows, generator, nearly_complete)
+        rows, nearly = give_at_random(rows, generator, nearly_complete, groups=self.groups)
         inputs = self.network.columns.encode(rows.values) if rows.inputs is None else rows.inputs
         assert rows.given is not None
         given, observed = rows.given.to(inputs.dtype), rows.is_observed.to(inputs.dtype)
         asked = observed - given
-        scale = observed.sum(dim=1) / asked.sum(dim=1).clamp_(min=1)
+        of_rows, of_asked = observed, asked
+        if self.groups is not None:
+            of_rows, of_asked = (self.groups.any_of(each).to(each.dtype) for each in (observed, asked))
+        scale = of_rows.sum(dim=1) / of_asked.sum(dim=1).clamp_(min=1)
         weights, scale = (scale.sqrt(), scale.masked_fill(nearly, 0)) if nearly_complete else (scale, scale)
         return Parts(replace(rows, inputs=inputs * self.network.columns.per_unit(given)), asked, weights, scale)
 
@@ -270,7 +274,8 @@ class Objective:
         assert rows.inputs is not None
         assert rows.given is not None
         units = dense_outputs(network, rows.inputs, rows.given, dropout=network.training, generator=generator)
-        return -(network.columns.log_prob(units.t(), rows.values, rows.targets) * parts.asked)
+        logits = network.columns.coupled(units.t(), rows.values, rows.observed, rows.given)
+        return -(network.columns.log_prob(logits, rows.values, rows.targets) * parts.asked)
 
     def _mask_of_whole_rows(self, update: int) -> int | None:
         """The mask of an update that predicts whole rows; ``None`` for all other updates."""
@@ -281,7 +286,8 @@ class Objective:
     def _asks_questions(self, update: int) -> bool:
         """Whether an update for parts of rows has random queries and a mask."""
         # With a segment for each column no unit is masked, and random queries are those of orderless training.
-        masked = self.network.connectivities.any_order and self.config.segments < len(self.network.columns)
+        family = self.network.connectivities
+        masked = family.any_order and self.config.segments < family.positions
         return masked and self._bits(update, QUERY) < self.config.questions * 2**63
 
     def _generator(self, number: int, stream: int, evidence: Evidence) -> BatchGenerator:
@@ -291,59 +297,3 @@ class Objective:
 
     def _bits(self, number: int, stream: int) -> int:
         return random_bits(self.config.seed, stream, number)
-
-
-def query_at_random(evidence: Evidence, generator: torch.Generator) -> Evidence:
-    """Make a random share of each row given and another missing; at least one entry is asked for."""
-    values = evidence.values
-    rows, width = whole_batch(generator, len(values)), values.shape[1]
-    drawn = (torch.rand(rows, count, generator=generator, device=values.device) for count in (2, width, width))
-    share, role, one = (of_rows(generator, each) for each in drawn)
-    share = share.sort(dim=1).values
-    given, asked = role < share[:, :1], role >= share[:, 1:]
-    if evidence.observed is not None:
-        given, asked, one = given & evidence.observed, asked & evidence.observed, one * evidence.observed
-    asked.scatter_(1, one.argmax(dim=1, keepdim=True), True)
-    if evidence.observed is not None:
-        asked &= evidence.observed  # a row without observed entries asks for nothing
-    return evidence.asking(asked | given, given & ~asked)
-
-
-def hide_at_random(evidence: Evidence, share: float, generator: torch.Generator) -> Evidence:
-    """Hide entries of a share of the rows, each entry of a row with the same probability, which is uniform."""
-    values = evidence.values
-    rows = whole_batch(generator, len(values))
-    uniform = torch.rand(rows, values.shape[1] + 2, generator=generator, device=values.device)
-    uniform = of_rows(generator, uniform)
-    hidden = (uniform[:, 2:] < uniform[:, :1]) & (uniform[:, 1:2] < share)
-    return evidence.asking(~hidden & evidence.is_observed, None)
-
-
-def give_at_random(
-    evidence: Evidence, generator: torch.Generator, nearly_complete: float = 0.0, most_hidden: int = MOST_HIDDEN
-) -> tuple[Evidence, Tensor]:
-    """Make a random part of each row given; also return which rows are nearly complete, (rows).
-
-    The number of given entries is uniform, from none to all but one: if one entry is asked for and each other one is
-    given with the same probability, which is uniform itself, then so is their number. The probabilities of the rows
-    are spread evenly, which is less noisy than drawing each by itself. Of a share ``nearly_complete`` of the rows, all
-    but one to ``most_hidden`` entries are given.
-    """
-    values, observed = evidence.values, evidence.observed
-    rows = whole_batch(generator, len(values))
-    uniform = torch.rand(rows, 2, values.shape[1], generator=generator, device=values.device)
-    share = torch.arange(rows, device=values.device).mul(GOLDEN).add_(uniform[:1, 1, 0]).frac_()
-    share = of_rows(generator, share)
-    place, one = of_rows(generator, uniform).unbind(dim=1)
-    given = place < share.unsqueeze(1)
-    if observed is not None:
-        given, one = given & observed, one * observed
-    given.scatter_(1, one.argmax(dim=1, keepdim=True), False)
-    nearly = torch.zeros_like(share, dtype=torch.bool)
-    if nearly_complete:
-        most = min(most_hidden, values.shape[1])
-        draw = of_rows(generator, torch.rand(2, rows, generator=generator, device=values.device), axis=1)
-        nearly, hidden = draw[0] < nearly_complete, (draw[1] * most).long().unsqueeze(1)
-        shown = one < one.topk(most, dim=1).values.gather(1, hidden)
-        given = torch.where(nearly.unsqueeze(1), shown if observed is None else shown & observed, given)
-    return evidence.asking(observed, given), nearly

@@ -81,7 +81,7 @@ class CountedPairs:
         row = torch.arange(len(which), device=values.device)
         given[row, places[own[which]]] = True
         contexts[row, places[own[which]]] = code[which]
-        self.given, self.inputs = given, columns.encode(contexts) * columns.per_unit(given)
+        self.given, self.contexts, self.inputs = given, contexts, columns.encode(contexts) * columns.per_unit(given)
         self.order = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0)).to(values.device)
         self._place_units(widths, values.device)
 
@@ -139,6 +139,8 @@ class CountedPairs:
             generator.rows, generator.of = None if share.whole else share.rows, share.of
         network, given = self.network, self.given[which]
         units = dense_outputs(network, self.inputs[which], given, dropout=network.training, generator=generator)
+        if network.columns.coupling is not None:
+            units = network.columns.coupled(units.t(), self.contexts[which], given, given).t()
         weights, answers = self.weights[:, which], self.answers[:, which]
         logits = units.index_select(0, self.single_units)
         loss = (weights[self.single] * F.softplus(logits) - answers[self.ones] * logits).sum()
