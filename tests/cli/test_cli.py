@@ -84,7 +84,7 @@ def test_a_query_imports_nothing_that_it_does_not_need(home, command) -> None:
 
 
 def test_a_fit_imports_no_compiler(home) -> None:
-    """As the optimisers of torch do: it would take longer than the fit of a small table."""
+    """As the optimizers of torch do: it would take longer than the fit of a small table."""
     code = "import sys\nfrom made.cli import main\ntry: main()\nfinally: assert 'torch._dynamo' not in sys.modules"
     words = ["fit", home / "animals.csv", "--out", home / "another", "--max-epochs", "2", "--quiet"]
     subprocess.run([sys.executable, "-c", code, *words], check=True)
