@@ -70,7 +70,7 @@ def raw_logits(network: Network, row: Tensor, asked: Tensor, given: Tensor) -> T
 
 def softmax_oracle(network: Network, row: Tensor, asked: Tensor, given: Tensor) -> float:
     """log p(asked | given) under the natural ordering, by softmaxes over the choices that the given columns leave."""
-    z, total, start, rare = raw_logits(network, row, asked, given), 0.0, 0, 1 / (ROWS + 2)
+    z, total, start, rare = raw_logits(network, row, asked, given), 0.0, 0, 1 / (5 * (ROWS + 2))
     for size in SIZES:
         own = range(start, start + size)
         start += size
