@@ -266,3 +266,11 @@ def test_completion_keeps_what_is_known() -> None:
         filled = complete(Ensemble(network, masks=3, segments=segments), rows, numbers, noise)
         assert not filled.isnan().any()
         assert (filled == rows)[~rows.isnan()].all()
+
+
+@pytest.mark.parametrize("groups", [None, (2, 1, 3)])
+def test_columns_and_orderings_have_the_same_groups(groups: tuple[int, ...] | None) -> None:
+    with pytest.raises(ValueError, match="the same exclusive groups"):
+        Network(Columns.binary(WIDTH).exclusive(SIZES, ROWS), Connectivities(WIDTH, masks=None, groups=groups))
+    with pytest.raises(ValueError, match="the same exclusive groups"):
+        Network(Columns.binary(WIDTH), Connectivities(WIDTH, masks=None, groups=SIZES))

@@ -48,7 +48,7 @@ class Coupling:
     """
 
     def __init__(self, sizes: Sequence[int], rows: int, units: Sequence[int]) -> None:
-        number = np.repeat(np.arange(len(sizes)), sizes)
+        self.sizes, number = tuple(sizes), np.repeat(np.arange(len(sizes)), sizes)
         grouped = np.flatnonzero(np.repeat(sizes, sizes) > 1)
         self.rows, self.rare = rows, -math.log((rows + 2) * len(grouped) - 1)
         self.columns, self.units = torch.from_numpy(grouped), torch.as_tensor(units, dtype=torch.long)

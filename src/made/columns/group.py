@@ -114,6 +114,11 @@ class Columns(Sequence[Column]):
         columns.coupling = Coupling(sizes, rows, np.searchsorted(self.output_columns, grouped).tolist())
         return columns
 
+    @property
+    def groups(self) -> tuple[int, ...] | None:
+        """The sizes of exclusive groups; ``None`` if there are none."""
+        return None if self.coupling is None else self.coupling.sizes
+
     @cached_property
     def together(self) -> list[list[int]]:
         """For each column, the columns of its group; of a column outside of groups, itself alone."""
