@@ -56,6 +56,15 @@ def test_independent_columns_are_in_no_groups() -> None:
     assert MADE(**SMALL | {"max_epochs": 1}).fit(rows).model_.config.exclusive is None
 
 
+def test_a_single_pair_among_many_columns_is_no_group() -> None:
+    random = np.random.default_rng(0)
+    pair = np.eye(3)[random.integers(3, size=300)][:, 1:]
+    for others, sizes in ((7, [2, *[1] * 7]), (12, None)):
+        rows = np.column_stack([pair, random.random((300, others)) < 0.5]).astype(float)
+        found = MADE(**SMALL | {"max_epochs": 1}).fit(rows).model_.config.exclusive
+        assert (None if found is None else found["sizes"]) == sizes
+
+
 def test_missing_values_are_no_ones() -> None:
     rows = ROWS.copy()
     rows[np.random.default_rng(1).random(rows.shape) < 0.2] = NAN

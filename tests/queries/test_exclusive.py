@@ -70,7 +70,7 @@ def raw_logits(network: Network, row: Tensor, asked: Tensor, given: Tensor) -> T
 
 def softmax_oracle(network: Network, row: Tensor, asked: Tensor, given: Tensor) -> float:
     """log p(asked | given) under the natural ordering, by softmaxes over the choices that the given columns leave."""
-    z, total, start, rare = raw_logits(network, row, asked, given), 0.0, 0, 1 / (ROWS + 2)
+    z, total, start, rare = raw_logits(network, row, asked, given), 0.0, 0, 1 / (5 * (ROWS + 2))
     for size in SIZES:
         own = range(start, start + size)
         start += size
@@ -266,3 +266,11 @@ def test_completion_keeps_what_is_known() -> None:
         filled = complete(Ensemble(network, masks=3, segments=segments), rows, numbers, noise)
         assert not filled.isnan().any()
         assert (filled == rows)[~rows.isnan()].all()
+
+
+@pytest.mark.parametrize("groups", [None, (2, 1, 3)])
+def test_columns_and_orderings_have_the_same_groups(groups: tuple[int, ...] | None) -> None:
+    with pytest.raises(ValueError, match="the same exclusive groups"):
+        Network(Columns.binary(WIDTH).exclusive(SIZES, ROWS), Connectivities(WIDTH, masks=None, groups=groups))
+    with pytest.raises(ValueError, match="the same exclusive groups"):
+        Network(Columns.binary(WIDTH), Connectivities(WIDTH, masks=None, groups=SIZES))

@@ -7,6 +7,7 @@ import math
 import torch
 
 from made import Binary, Columns, Connectivities, Ensemble, Network, Numeric
+from made.network.dropout import BatchGenerator
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_conditionals, log_likelihood, log_prob
 from made.training.config import TrainingConfig
@@ -176,3 +177,19 @@ def test_the_loss_of_groups_is_the_likelihood_of_what_is_asked() -> None:
     loss = objective(objective.questions(rows, 0), 0, 0)
     exact = -log_likelihood(network, parts.rows, blind(network.connectivities))
     assert torch.allclose(loss.value, (exact * parts.weights).mean(), rtol=1e-9)
+
+
+def test_a_worker_draws_the_questions_of_groups_that_the_whole_batch_has() -> None:
+    rows, groups, some = exclusive_rows(), Groups(SIZES, torch.empty(0)), slice(1000, 1800)
+    for questions in (
+        lambda part, generator: give_at_random(part, generator, 0.5, groups=groups)[0],
+        lambda part, generator: query_at_random(part, generator, groups),
+        lambda part, generator: hide_at_random(part, generator=generator, share=0.5, groups=groups),
+    ):
+        whole, worker = BatchGenerator(), BatchGenerator()
+        worker.rows, worker.of = some, len(rows)
+        for generator in (whole, worker):
+            generator.manual_seed(1)
+        expected, found = questions(rows, whole)[some], questions(rows[some], worker)
+        assert (found.is_observed == expected.is_observed).all()
+        assert (found.asked == expected.asked).all()

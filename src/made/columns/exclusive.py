@@ -8,8 +8,9 @@ column by column, by the chain rule: with the logit
 
 in place of :math:`z_d`, column d has its conditional probability given the columns of the group that are *seen*: those
 that are given, and those observed before it. All others are unseen. If a seen column is 1, the probability of another 1
-is :math:`1 / (n + 2)` instead, the rule of succession for an event that n rows never had. As each factor is a
-distribution of one column, every row has a probability, and they sum to one.
+is :math:`1 / ((n + 2) K)` instead: by the rule of succession, an event that n rows never had has the probability
+:math:`1 / (n + 2)`, which the K columns of groups share. As each factor is a distribution of one column, every row has
+a probability, and they sum to one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Coupling:
         units: the output unit of each column that is in a group.
 
     Attributes:
-        rare: the logit of a second one.
+        rare: the logit of a second 1.
         columns: the columns that are in a group.
 
     Example:
@@ -43,13 +44,13 @@ class Coupling:
         >>> coupling(torch.zeros(1, 2), torch.tensor([[0.0, 0.0]])).sigmoid()
         tensor([[0.3333, 0.5000]])
         >>> coupling(torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])).sigmoid()
-        tensor([[0.3333, 0.1000]])
+        tensor([[0.3333, 0.0500]])
     """
 
     def __init__(self, sizes: Sequence[int], rows: int, units: Sequence[int]) -> None:
-        number = np.repeat(np.arange(len(sizes)), sizes)
+        self.sizes, number = tuple(sizes), np.repeat(np.arange(len(sizes)), sizes)
         grouped = np.flatnonzero(np.repeat(sizes, sizes) > 1)
-        self.rare = -math.log(rows + 1)
+        self.rows, self.rare = rows, -math.log((rows + 2) * len(grouped) - 1)
         self.columns, self.units = torch.from_numpy(grouped), torch.as_tensor(units, dtype=torch.long)
         self.number = torch.from_numpy(number[grouped])
         self._later: dict[tuple[torch.device, torch.dtype], Tensor] = {}
@@ -115,5 +116,5 @@ class Coupling:
         units, number = self.units.to(logits.device), self.number.to(logits.device)
         shares = logits[units].sigmoid()
         none = 1 - torch.zeros_like(shares).index_add_(0, number.unique(return_inverse=True)[1], shares)
-        none = none.clamp(min=1 / (1 + math.exp(-self.rare)))[number.unique(return_inverse=True)[1]]
+        none = none.clamp(min=1 / (self.rows + 2))[number.unique(return_inverse=True)[1]]
         return logits.index_copy(0, units, shares.log() - none.log())

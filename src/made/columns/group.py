@@ -114,6 +114,11 @@ class Columns(Sequence[Column]):
         columns.coupling = Coupling(sizes, rows, np.searchsorted(self.output_columns, grouped).tolist())
         return columns
 
+    @property
+    def groups(self) -> tuple[int, ...] | None:
+        """The sizes of exclusive groups; ``None`` if there are none."""
+        return None if self.coupling is None else self.coupling.sizes
+
     @cached_property
     def together(self) -> list[list[int]]:
         """For each column, the columns of its group; of a column outside of groups, itself alone."""
@@ -207,7 +212,10 @@ class Columns(Sequence[Column]):
     @cached_property
     def joint(self) -> Likelihood | None:
         """The joint evaluation of different kinds; one kind evaluates all of its columns by itself."""
-        return None if self.kinds.count(self.kinds[0]) == len(self) else Likelihood(self.kinds)
+        kinds = self.kinds
+        if self.coupling is not None and self.all_binary:  # inputs of groups differ by their sizes, likelihoods do not
+            kinds = tuple(Binary(unseen=kind.unseen) for kind in kinds)
+        return None if kinds.count(kinds[0]) == len(self) else Likelihood(self.kinds)
 
     def targets(self, values: Tensor) -> Targets | None:
         """The terms of the likelihood that depend on the values alone, computed once for several passes."""

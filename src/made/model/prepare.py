@@ -48,6 +48,7 @@ from made.training.workers import ALONE, Workers
 WHOLE_ROWS = 0.5  # the share of updates
 CUT_ROWS = 2**15  # rows in which cuts are looked for
 MOST_GROUPED = 2**12  # columns among which exclusive groups are looked for, by counts of all pairs
+LEAST_SAVED = 0.1  # of the positions in an ordering, by groups that are worth it
 
 
 def prepare(
@@ -147,7 +148,7 @@ def _exclusive(parameters: Mapping[str, Any], columns: Columns, rows: Evidence) 
         ones = ((part.values == 1) & part.is_observed).float()
         together += (ones.t() @ ones).double().numpy()
     sizes = Exclusive.of_counts(together, len(some)).sizes
-    return {"sizes": list(sizes), "rows": len(some)} if max(sizes) > 1 else None
+    return {"sizes": list(sizes), "rows": len(some)} if len(sizes) <= (1 - LEAST_SAVED) * len(columns) else None
 
 
 def _is_any_order(parameters: Mapping[str, Any]) -> bool:

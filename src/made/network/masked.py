@@ -120,7 +120,7 @@ class Network(nn.Module):
             raise ValueError(f"'initialization' should be glorot, orthogonal or zero-output, not {initialization!r}.")
         if calibrate and not connectivities.any_order:
             raise ValueError("'calibrate' needs unlimited masks with resampled orderings.")
-        if (connectivities.groups is None) != (columns.coupling is None):
+        if connectivities.groups != columns.groups:
             raise ValueError("'columns' and 'connectivities' should have the same exclusive groups.")
         self.columns, self.connectivities, self.activation = columns, connectivities, activation
         self.conditioning, self.dropout, self.input_dropout = conditioning, dropout, input_dropout
