@@ -15,6 +15,7 @@ from made.columns.group import Columns
 from made.network.buffers import Buffers
 from made.network.connectivity import Connectivity, Integers
 from made.network.gathered import Grouped, gathered_product
+from made.network.products import addmm
 from made.network.staircase import (
     Sorted,
     Staircase,
@@ -70,7 +71,7 @@ class Layout:
         if highest < first:  # no connection
             return add.expand(len(weight), x.shape[1]).clone()
         if lowest >= last:  # all connections
-            return torch.addmm(add, weight, x)
+            return addmm(add, weight, x)
         if weight.numel() >= GATHERED and x.shape[1] >= 32:
             return gathered_product(weight, x, add, self._group(before), self._group(after), self.buffers)
         return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.buffers)
@@ -112,8 +113,8 @@ class StoredLayout(Layout):
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
         masked = weight * self.mask(matrix)
         if matrix[0] == self._outputs:
-            return torch.addmm(add, masked, x)
-        return torch.addmm(add.t(), x.t(), masked.t()).t()  # hidden units row after row: their products are faster
+            return addmm(add, masked, x)
+        return addmm(add.t(), x.t(), masked.t()).t()  # hidden units row after row: their products are faster
 
     def mask(self, matrix: tuple[int, int]) -> Tensor:
         """The mask of a matrix: 1 for a connection, otherwise 0."""
