@@ -19,7 +19,10 @@ STRIP = 2**19  # numbers of a result that is written to given memory; as many as
 def by_onednn() -> bool:
     """Whether oneDNN is faster than MKL, which multiplies in torch but does not use AVX-512 on processors of AMD."""
     cpuinfo = Path("/proc/cpuinfo")
-    processor = cpuinfo.read_text(errors="replace") if cpuinfo.exists() else platform.processor()
+    processor = platform.processor()
+    if cpuinfo.exists():
+        with cpuinfo.open() as file:
+            processor = file.read(1000)  # of the first core
     wide = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.backends.mkldnn.is_available()
     return wide and "AuthenticAMD" in processor and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
