@@ -1,7 +1,7 @@
 """`make bench`: our network beside zuko's and a textbook implementation, interleaved in one process.
 
 Figures are ratios of times measured in turn: medians over repeats, with quartiles, because machines are shared and
-noisy. The limit is the time of the multiply-adds of unmasked weights at the rate of dense products of the same shapes,
+noisy. The limit is the time of the multiply-adds of unmasked weights at the rate of `torch.mm` for the same shapes,
 measured in the same run, plus, for a training step, one pass of the optimizer over as many numbers.
 
 With `--busy`, another process keeps one core busy. Peers then run with one thread as well as with all, and the fastest
@@ -218,14 +218,16 @@ def run(case: Case, busy: bool = False) -> dict[str, Any]:
 
 # From profiles; not measured here.
 WHY = [
-    "Why some targets are missed. In log p of 1 x 500 about 60 % of the processor time is matrix products, which have",
-    "63 % of the dense multiply-adds but take 80 % of the dense time: blocks of some 125 units are slow. The rest is",
-    "the likelihood, as in the peers, and what they do not do: rows are checked and put in order, and weights are",
-    "masked again, in case a user has written to them. With 32 masks, such a network multiplies by a mask as the",
-    "textbook does. Matrices of 2**21 weights and more are gathered; with one thread, a step of 1 x 8000 takes a",
-    "tenth less by it, one of 2 x 8000 a quarter. Their gradient is put back in full, and the optimizer goes over all",
-    "of it. Blocks are tasks that threads share, or torch divides each operation among its threads, or one thread",
-    "does everything: the way that was fastest lately. Sharing leaves the optimizer to one thread.",
+    "On processors of AMD with AVX-512, oneDNN takes our products, in half the time of MKL, by which torch",
+    "multiplies for the peers and for the limit: a step may then take less than the limit. In log p of 1 x 500",
+    "about 60 % of the processor time is matrix products, which have 63 % of the dense multiply-adds but take",
+    "nearly all of the dense time: blocks of some 125 units are slow. The rest is the likelihood, as in the peers,",
+    "and what they do not do: rows are checked and put in order, and weights are masked again, in case a user has",
+    "written to them. With 32 masks, such a network multiplies by a mask as the textbook does. Matrices of 2**21",
+    "weights and more (with oneDNN, 2**24) are gathered; with MKL and one thread, a step of 1 x 8000 takes a tenth",
+    "less by it, one of 2 x 8000 a quarter. Their gradient is put back in full, and the optimizer goes over all of",
+    "it. Blocks are tasks that threads share, or torch divides each operation among its threads, or one thread does",
+    "everything: the way that was fastest lately. Sharing leaves the optimizer to one thread.",
 ]
 EPOCH = "An epoch of 1 x 8000 with 32 masks on binarized_mnist, its validation included: {:.0f} s (at most 32)."
 
@@ -249,7 +251,7 @@ def document(results: dict[str, Any]) -> str:
         "100 rows; interleaved repeats in one process. A training step is forward,",
         "backward and Adagrad (fused, for all). The peers are a textbook masked layer (W times a stored mask in each",
         "pass, in `benchmarks/peers.py`) and zuko's `MaskedMLP`; ratios are to the faster of the two. The limit is the",
-        "multiply-adds of unmasked weights at the rate of dense products of the same shapes, measured in the same run,",
+        "multiply-adds of unmasked weights at the rate of `torch.mm` for dense ones, measured in the same run,",
         "plus, for a step, one pass of the optimizer over as many numbers.",
         "",
         "| work | times as fast as the faster peer | at least | times the limit | at most | seconds: made, peers |",

@@ -116,3 +116,15 @@ def test_a_new_kind_works_without_changes_to_the_network() -> None:
     table[:, 2] = grid
     density = log_prob(Ensemble(network), table, given=[0, 1]).exp()
     assert torch.trapezoid(density, grid).item() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_all_values_of_a_binary_column_are_valid_if_each_is(dtype) -> None:
+    inf, nan = float("inf"), float("nan")
+    near = torch.nextafter(torch.ones(2, dtype=dtype), torch.tensor([0, 2], dtype=dtype)).tolist()
+    assert Binary().all_valid(torch.tensor([[0.0, 1.0], [-0.0, 1.0]], dtype=dtype))
+    assert Binary().all_valid(torch.empty(0, 2, dtype=dtype))
+    for wrong in (nan, inf, -inf, -1.0, 0.5, 2.0, 1e30, -1e30, 1e-30, *near):
+        values = torch.tensor([[0.0, 1.0], [wrong, 1.0]], dtype=dtype)
+        assert not Binary().valid(values).all()
+        assert not Binary().all_valid(values)

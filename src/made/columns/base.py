@@ -130,6 +130,10 @@ class Column(ABC):
     def valid(self, values: Tensor) -> Tensor:
         """Whether each value is allowed; NaN is not. Shapes: (...) to (...)."""
 
+    def all_valid(self, values: Tensor) -> bool:
+        """Whether all values are allowed; a kind may know a faster way."""
+        return bool(self.valid(values).all())
+
     @abstractmethod
     def encode(self, values: Tensor) -> Tensor:
         """Values to input units. Shapes: (...) to (..., inputs)."""

@@ -121,6 +121,11 @@ class Binary(Column):
     def valid(self, values: Tensor) -> Tensor:
         return self._listed(values) if self.unseen is None else values.isfinite()
 
+    def all_valid(self, values: Tensor) -> bool:
+        if self.unseen is not None:
+            return super().all_valid(values)
+        return not torch.addcmul(values, values, values, value=-1).count_nonzero()
+
     def encode(self, values: Tensor) -> Tensor:
         if self.zero is not None:
             zero = torch.as_tensor(self.zero, dtype=values.dtype, device=values.device)

@@ -164,8 +164,10 @@ class Columns(Sequence[Column]):
             table = table.to(torch.float32)
         if like is not None:
             table = table.to(like.device)
-        valid = self._by_family(Column.valid, table, torch.bool)
         dtype = table.dtype if like is None else like.dtype
+        if len(self._groups) == 1 and self._groups[0][0].all_valid(table):
+            return self._by_family(Column.inner, table, dtype), None
+        valid = self._by_family(Column.valid, table, torch.bool)
         if valid.all():
             return self._by_family(Column.inner, table, dtype), None
         absent = table.isnan()

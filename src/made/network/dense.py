@@ -11,6 +11,7 @@ from torch import Tensor
 from made.network.calibration import scales
 from made.network.dropout import drop_out
 from made.network.masked import ACTIVATIONS, Network
+from made.network.products import addmm
 
 
 def dense_outputs(
@@ -39,7 +40,7 @@ def dense_outputs(
         if network.conditioning:
             of_layer = weights[f"U{layer}"]
             offset = offset + (given.to(x.dtype) @ of_layer.t() if layer == 1 else of_layer.sum(dim=1))
-        y = ACTIVATIONS[network.activation](torch.addmm(offset, h, weights[f"W{layer}"].t()))
+        y = ACTIVATIONS[network.activation](addmm(offset, h, weights[f"W{layer}"].t()))
         if dropout:
             y = drop_out(y, network.dropout, generator, rows=0)
         h = h + y if network.joined(layer) else y
@@ -47,8 +48,8 @@ def dense_outputs(
     if network.conditioning:
         of_layer = weights[f"U{network.depth + 1}"]
         of_outputs = c + (of_layer.sum(dim=1, keepdim=True) if network.depth else of_layer @ given.t().to(x.dtype))
-    y = torch.addmm(of_outputs, weights["V"], h.t())
-    y = torch.addmm(y, weights["A"], x.t()) if network.direct else y
+    y = addmm(of_outputs, weights["V"], h.t())
+    y = addmm(y, weights["A"], x.t()) if network.direct else y
     calibration = network.current_calibration
     if calibration is None:
         return y

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from made.network.masked import Network
+from made.network.products import add_product_, addmm, mm
 
 
 class ExplicitPass:
@@ -54,31 +55,33 @@ class ExplicitPass:
         units.x, units.weights, units.masks, h = x, weights, masks, x
         for layer in range(1, network.depth + 1):
             y = units.active[layer]
-            torch.addmm(weights[f"b{layer}"], h, weights[f"W{layer}"].t(), out=y).relu_()
+            addmm(weights[f"b{layer}"], h, weights[f"W{layer}"].t(), out=y).relu_()
             h = torch.add(h, y, out=units.hidden[layer]) if network.joined(layer) else y
-        torch.addmm(weights["c"].unsqueeze(1), weights["V"], h.t(), out=units.outputs)
-        return units.outputs.addmm_(weights["A"], x.t()) if network.direct else units.outputs
+        addmm(weights["c"].unsqueeze(1), weights["V"], h.t(), out=units.outputs)
+        if network.direct:
+            add_product_(units.outputs, weights["A"], x.t())
+        return units.outputs
 
     def differentiate(self, gradient: Tensor) -> None:
         """Compute :attr:`gradients` from the gradient of the output units of the last pass, (outputs, rows)."""
         network, units, found = self.network, self._last, self.gradients
         x, weights, depth = units.x, units.weights, network.depth
-        torch.mm(gradient, units.hidden[depth], out=found["V"])
+        mm(gradient, units.hidden[depth], out=found["V"])
         torch.sum(gradient, 1, out=found["c"])
         if network.direct:
-            torch.mm(gradient, x, out=found["A"])
-        above = torch.mm(gradient.t(), weights["V"], out=units.above[depth])
+            mm(gradient, x, out=found["A"])
+        above = mm(gradient.t(), weights["V"], out=units.above[depth])
         for layer in range(depth, 0, -1):
             before = x if layer == 1 else units.hidden[layer - 1]
             own = torch.ops.aten.threshold_backward.grad_input(
                 above, units.active[layer], 0, grad_input=units.own[layer]
             )
-            torch.mm(own.t(), before, out=found[f"W{layer}"])
+            mm(own.t(), before, out=found[f"W{layer}"])
             torch.sum(own, 0, out=found[f"b{layer}"])
             if layer > 1 and network.joined(layer):
-                above = above.addmm_(own, weights[f"W{layer}"])
+                add_product_(above, own, weights[f"W{layer}"])
             elif layer > 1:
-                above = torch.mm(own, weights[f"W{layer}"], out=units.above[layer - 1])
+                above = mm(own, weights[f"W{layer}"], out=units.above[layer - 1])
         for name, mask in (units.masks or {}).items():
             found[name].mul_(mask)
 

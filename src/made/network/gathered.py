@@ -3,7 +3,8 @@ r"""Masked matrix products that gather what a connectivity keeps: for many conne
 The weights are stored in full, units in their own order. Group the units of both layers by ranges of degrees, as in
 :mod:`made.network.staircase`: a group sees whole groups before it, and part of its own. So the weights of a group are
 gathered into one matrix without those that are masked, and about half of the multiply-adds remain. Within a group,
-units keep their own order, because gathering is faster the closer together the elements are in memory.
+units keep their own order, because gathering is faster the closer together the elements are in memory. Products are
+those of torch: the shapes of groups differ from mask to mask, and oneDNN compiles code for each shape.
 """
 
 from __future__ import annotations

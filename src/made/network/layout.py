@@ -15,6 +15,7 @@ from made.columns.group import Columns
 from made.network.buffers import Buffers
 from made.network.connectivity import Connectivity, Integers
 from made.network.gathered import Grouped, gathered_product
+from made.network.products import addmm, by_onednn
 from made.network.staircase import (
     Sorted,
     Staircase,
@@ -24,7 +25,8 @@ from made.network.staircase import (
     staircase_product,
 )
 
-GATHERED = 2**21  # weights of a matrix, from which gathering them saves more time than it takes
+GATHERED = 2**21  # weights of a matrix, from which gathering them saves more time than it takes, if MKL multiplies
+BY_ONEDNN = 8  # times as many, if oneDNN does: products take half the time, and gathering as long as before
 
 
 def _degrees(columns: Columns, connectivity: Connectivity) -> dict[int, Integers]:
@@ -70,8 +72,8 @@ class Layout:
         if highest < first:  # no connection
             return add.expand(len(weight), x.shape[1]).clone()
         if lowest >= last:  # all connections
-            return torch.addmm(add, weight, x)
-        if weight.numel() >= GATHERED and x.shape[1] >= 32:
+            return addmm(add, weight, x)
+        if x.shape[1] >= 32 and weight.numel() >= GATHERED * (BY_ONEDNN if by_onednn() else 1):
             return gathered_product(weight, x, add, self._group(before), self._group(after), self.buffers)
         return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.buffers)
 
@@ -112,8 +114,8 @@ class StoredLayout(Layout):
     def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
         masked = weight * self.mask(matrix)
         if matrix[0] == self._outputs:
-            return torch.addmm(add, masked, x)
-        return torch.addmm(add.t(), x.t(), masked.t()).t()  # hidden units row after row: their products are faster
+            return addmm(add, masked, x)
+        return addmm(add.t(), x.t(), masked.t()).t()  # hidden units row after row: their products are faster
 
     def mask(self, matrix: tuple[int, int]) -> Tensor:
         """The mask of a matrix: 1 for a connection, otherwise 0."""

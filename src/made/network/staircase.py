@@ -31,6 +31,7 @@ from torch import Tensor
 
 from made.network.buffers import Buffers
 from made.network.connectivity import Integers
+from made.network.products import add_product_, addmm, mm
 from made.network.threads import share, workers
 
 
@@ -210,7 +211,7 @@ class _StaircaseProduct(torch.autograd.Function):
             dpacked = ctx.buffers.empty(stairs.size, like=packed)
 
             def differentiate(block: Block, matrix: Tensor, mask: Tensor) -> None:
-                torch.mm(dy[block.after], x[block.before].t(), out=matrix)
+                mm(dy[block.after], x[block.before].t(), out=matrix)
                 matrix[block.corner].mul_(mask)
 
             matrices = zip(stairs.matrices(dpacked), stairs.corner_masks, strict=True)
@@ -248,9 +249,9 @@ def multiply(
         for after, before, weights in pieces:
             first, last = max(after.start, part.start), min(after.stop, part.stop)
             if first < last:
-                y[first:last].addmm_(weights[first - after.start : last - after.start], x[before])
+                add_product_(y[first:last], weights[first - after.start : last - after.start], x[before])
 
-    share([partial(write, part) for part in of_y])
+    share([partial(write, part) for part in of_y] if workers() > 1 else [partial(write, slice(0, len(y)))])
 
 
 def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Tensor:
@@ -275,7 +276,7 @@ class _ComparedProduct(torch.autograd.Function):
         y = buffers.units(len(after), x.shape[1], x)
 
         def write(some: slice) -> None:
-            torch.addmm(add[some], _compare(after[some], before, weight, buffers).mul_(weight[some]), x, out=y[some])
+            addmm(add[some], _compare(after[some], before, weight, buffers).mul_(weight[some]), x, out=y[some])
 
         share([partial(write, some) for some in _strips(len(after), len(before))])
         ctx.save_for_backward(weight, x, before, after)
@@ -290,12 +291,12 @@ class _ComparedProduct(torch.autograd.Function):
         dx = ctx.buffers.units(*x.shape, x) if ctx.needs_input_grad[1] else None
 
         def of_weights(some: slice, result: Tensor) -> None:
-            torch.mm(dy[some], x.t(), out=result[some])
+            mm(dy[some], x.t(), out=result[some])
             result[some].mul_(_compare(after[some], before, weight, ctx.buffers))
 
         def of_units(some: slice, result: Tensor) -> None:
             masked = _compare(after, before[some], weight, ctx.buffers).mul_(weight[:, some])
-            torch.mm(masked.t(), dy, out=result[some])
+            mm(masked.t(), dy, out=result[some])
 
         tasks = [] if dweight is None else [partial(of_weights, some, dweight) for some in _strips(*weight.shape)]
         tasks += [] if dx is None else [partial(of_units, some, dx) for some in _strips(*weight.shape[::-1])]

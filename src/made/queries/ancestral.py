@@ -19,6 +19,7 @@ from made.columns.base import Column
 from made.network.calibration import scales
 from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS, Network
+from made.network.products import add_product_
 
 
 class _Corner(NamedTuple):
@@ -86,7 +87,7 @@ def ancestral(
             (rows, _, corner), weight = blocks[j]
             full, prefix = layout.layers[before].bounds[j : j + 2]
             if not layout.stairs((after, before)).by_columns:
-                layers[after][rows].addmm_(weight[:, :full], layers[before][:full])
+                add_product_(layers[after][rows], weight[:, :full], layers[before][:full])
             by_degree = weight[corner].split_with_sizes(counts[after][low:high])
             corner_of = _Corner(by_degree, layers[before][full:prefix], full, starts[before])
             corners.setdefault(after, []).append(corner_of)
@@ -131,7 +132,7 @@ def ancestral(
             if layout.stairs((after, before)).by_columns:
                 (_, sources, corner), weight = blocks[j]
                 below = layout.layers[after].bounds[j + 1]
-                layers[after][below:].addmm_(weight[corner[0].stop :], layers[before][sources])
+                add_product_(layers[after][below:], weight[corner[0].stop :], layers[before][sources])
     return torch.stack(drawn, dim=1)
 
 

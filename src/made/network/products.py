@@ -1,0 +1,73 @@
+"""Products of matrices without gradients, by the faster of the two libraries that torch has for them."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+# Numbers of the right matrix, from which oneDNN is used: the choice, and so the bits of a result, does not depend on
+# how the rows of the left matrix are divided.
+LEAST = 2**13
+STRIP = 2**19  # numbers of a result that is written to given memory; as many as fit into the cache of a core
+
+
+@cache
+def by_onednn() -> bool:
+    """Whether oneDNN is faster than MKL, which multiplies in torch but does not use AVX-512 on processors of AMD."""
+    cpuinfo = Path("/proc/cpuinfo")
+    processor = platform.processor()
+    if cpuinfo.exists():
+        with cpuinfo.open() as file:
+            processor = file.read(1000)  # of the first core
+    wide = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.backends.mkldnn.is_available()
+    return wide and "AuthenticAMD" in processor and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices, written to ``out`` if it is given."""
+    if not _by_onednn(a, b):
+        return torch.mm(a, b, out=out)
+    if out is None:
+        return _product(a, b, b.numel() >= a.numel())
+    a, b, whole = (a, b, out) if _has_rows(out) else (b.t(), a.t(), out.t())
+    height = max(1, STRIP // b.shape[1]) if out.numel() > STRIP else len(a)
+    for some, part in zip(a.split(height), whole.split(height), strict=True):
+        part.copy_(_product(some, b, True))
+    return out
+
+
+def addmm(add: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices, added to ``add``, and written to ``out`` if it is given."""
+    if not _by_onednn(a, b):
+        return torch.addmm(add, a, b, out=out)
+    return torch.add(add, _product(a, b, b.numel() >= a.numel() if out is None else _has_rows(out)), out=out)
+
+
+def add_product_(to: Tensor, a: Tensor, b: Tensor) -> None:
+    """Add the product of two matrices in place."""
+    _ = to.add_(_product(a, b, _has_rows(to))) if _by_onednn(a, b) else to.addmm_(a, b)
+
+
+def _by_onednn(a: Tensor, b: Tensor) -> bool:
+    if b.numel() < LEAST or not by_onednn():
+        return False
+    recorded = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+    return not recorded and a.dtype == b.dtype == torch.float32 and a.device.type == "cpu"
+
+
+def _has_rows(matrix: Tensor) -> bool:
+    """Whether a matrix is in memory row after row."""
+    return matrix.stride(1) == 1
+
+
+def _product(a: Tensor, b: Tensor, by_rows: bool) -> Tensor:
+    """The product of two matrices, in memory row after row or column after column."""
+    x, weight = (a, b.t()) if by_rows else (b.t(), a)
+    if not (weight.is_contiguous() or weight.t().is_contiguous()):
+        weight = weight.contiguous()  # of another layout, oneDNN takes a thousand times as long
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")  # noqa: SLF001
+    return result if by_rows else result.t()
