@@ -216,7 +216,7 @@ class Columns(Sequence[Column]):
         """The joint evaluation of different kinds; one kind evaluates all of its columns by itself."""
         kinds = self.kinds
         if self.coupling is not None and self.all_binary:  # inputs of groups differ by their sizes, likelihoods do not
-            kinds = tuple(Binary(unseen=kind.unseen) for kind in kinds)
+            kinds = tuple(Binary(unseen=kind.unseen) for kind in kinds if isinstance(kind, Binary))
         return None if kinds.count(kinds[0]) == len(self) else Likelihood(self.kinds)
 
     def targets(self, values: Tensor) -> Targets | None:
