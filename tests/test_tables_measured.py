@@ -178,6 +178,7 @@ def test_a_mass_on_a_grid_counts_as_a_density(parts, step, listed, gain) -> None
 
 
 def test_predictions_of_specialists_are_computed_once(parts, tmp_path) -> None:
+    pytest.importorskip("lightgbm", reason="the extra 'bench' is not installed")
     calls = []
 
     def work() -> np.ndarray:
@@ -194,6 +195,7 @@ def test_predictions_of_specialists_are_computed_once(parts, tmp_path) -> None:
 
 
 def test_a_specialist_learns_the_columns(parts, tmp_path) -> None:
+    pytest.importorskip("lightgbm", reason="the extra 'bench' is not installed")
     specialists = Specialists(parts, folder=tmp_path)
     known, truth = parts.truth("first")
     assert (specialists.proba("first").argmax(axis=1)[known] == truth).mean() > 0.9
@@ -248,6 +250,7 @@ def test_standard_errors_shrink_with_the_number_of_splits() -> None:
 
 
 def test_rows_of_the_same_distribution_can_hardly_be_distinguished() -> None:
+    pytest.importorskip("xgboost", reason="the extra 'bench' is not installed")
     assert c2st_area(frame(600, 1), frame(600, 2), 0) == pytest.approx(0.5, abs=0.06)
     assert c2st_area(frame(600, 1), frame(600, 2).assign(size=20.0), 0) > 0.99
 

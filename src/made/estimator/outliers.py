@@ -41,8 +41,8 @@ class MADEOutlierDetector(OutlierMixin, Face):  # type: ignore[misc]
         >>> detector = MADEOutlierDetector(MADE(hidden_sizes=(32,), max_epochs=20), random_state=0).fit(rows)
         >>> detector.predict([[0.5, 0.5, 0.5], [0.5, 9, 0.5]]).tolist()
         [1, -1]
-        >>> detector.reasons([[0.5, 9, 0.5]]).argmax()
-        np.int64(1)
+        >>> int(detector.reasons([[0.5, 9, 0.5]]).argmax())
+        1
     """
 
     usual_: NDArray[np.float64]
