@@ -214,9 +214,9 @@ class Columns(Sequence[Column]):
     @cached_property
     def joint(self) -> Likelihood | None:
         """The joint evaluation of different kinds; one kind evaluates all of its columns by itself."""
-        kinds = self.kinds
-        if self.coupling is not None and self.all_binary:  # inputs of groups differ by their sizes, likelihoods do not
-            kinds = tuple(Binary(unseen=kind.unseen) for kind in kinds if isinstance(kind, Binary))
+        kinds: list[Column] = list(self.kinds)
+        if self.coupling is not None:  # inputs of groups differ by their sizes, likelihoods do not
+            kinds = [Binary(unseen=kind.unseen) if isinstance(kind, Binary) else kind for kind in kinds]
         return None if kinds.count(kinds[0]) == len(self) else Likelihood(self.kinds)
 
     def targets(self, values: Tensor) -> Targets | None:
