@@ -18,6 +18,7 @@ def onednn(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("torch was built without oneDNN")
     monkeypatch.setattr(products, "by_onednn", lambda: True)
     monkeypatch.setattr(products, "LEAST", 1)
+    monkeypatch.setattr(products, "LEAST_SIDE", 1)
 
 
 def matrix(rows: int, columns: int, layout: str) -> torch.Tensor:

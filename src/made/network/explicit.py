@@ -7,12 +7,17 @@ All memory is used again in the next pass over as many rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from made.network import products
 from made.network.masked import Network
-from made.network.products import add_product_, addmm, mm
+
+mm = partial(products.mm, whole=True)
+addmm = partial(products.addmm, whole=True)
+add_product_ = partial(products.add_product_, whole=True)
 
 
 class ExplicitPass:

@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-# Numbers of the right matrix, from which oneDNN is used: the choice, and so the bits of a result, does not depend on
-# how the rows of the left matrix are divided.
-LEAST = 2**13
+# Rows and columns of the right matrix, and how many numbers it has, from which oneDNN is used: the choice, and so the
+# bits of a result, does not depend on how the rows of the left matrix are divided. Where they are not, they count, too.
+LEAST_SIDE, LEAST = 64, 2**13
 STRIP = 2**19  # numbers of a result that is written to given memory; as many as fit into the cache of a core
 
 
@@ -27,33 +27,34 @@ def by_onednn() -> bool:
     return wide and "AuthenticAMD" in processor and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def mm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices, written to ``out`` if it is given."""
-    if not _by_onednn(a, b):
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None, *, whole: bool = False) -> Tensor:
+    """The product of two matrices, written to ``out`` if it is given; ``whole`` if a is never divided."""
+    if not _by_onednn(a, b, whole):
         return torch.mm(a, b, out=out)
     if out is None:
         return _product(a, b, b.numel() >= a.numel())
-    a, b, whole = (a, b, out) if _has_rows(out) else (b.t(), a.t(), out.t())
+    a, b, result = (a, b, out) if _has_rows(out) else (b.t(), a.t(), out.t())
     height = max(1, STRIP // b.shape[1]) if out.numel() > STRIP else len(a)
-    for some, part in zip(a.split(height), whole.split(height), strict=True):
+    for some, part in zip(a.split(height), result.split(height), strict=True):
         part.copy_(_product(some, b, True))
     return out
 
 
-def addmm(add: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+def addmm(add: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None, *, whole: bool = False) -> Tensor:
     """The product of two matrices, added to ``add``, and written to ``out`` if it is given."""
-    if not _by_onednn(a, b):
+    if not _by_onednn(a, b, whole):
         return torch.addmm(add, a, b, out=out)
     return torch.add(add, _product(a, b, b.numel() >= a.numel() if out is None else _has_rows(out)), out=out)
 
 
-def add_product_(to: Tensor, a: Tensor, b: Tensor) -> None:
+def add_product_(to: Tensor, a: Tensor, b: Tensor, *, whole: bool = False) -> None:
     """Add the product of two matrices in place."""
-    _ = to.add_(_product(a, b, _has_rows(to))) if _by_onednn(a, b) else to.addmm_(a, b)
+    _ = to.add_(_product(a, b, _has_rows(to))) if _by_onednn(a, b, whole) else to.addmm_(a, b)
 
 
-def _by_onednn(a: Tensor, b: Tensor) -> bool:
-    if b.numel() < LEAST or not by_onednn():
+def _by_onednn(a: Tensor, b: Tensor, whole: bool) -> bool:
+    side = min(*b.shape, len(a)) if whole else min(b.shape)
+    if side < LEAST_SIDE or b.numel() < LEAST or not by_onednn():
         return False
     recorded = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
     return not recorded and a.dtype == b.dtype == torch.float32 and a.device.type == "cpu"
