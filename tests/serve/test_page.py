@@ -37,8 +37,10 @@ def test_a_view_is_returned_to_as_it_was_left(page, pages, tmp_path) -> None:
     card(page, "job").get_by_role("button", name="job: cook").click()
     settled(page, job="cook")
     page.get_by_role("link", name="Rows").click()
+    page.wait_for_selector("main[data-ready=rows] tbody tr")
     assert page.locator("tbody tr").count() == 5
     page.get_by_role("link", name="What if").click()
+    page.wait_for_selector("main[data-ready=what-if] .chip")
     assert page.locator(".chip").all_text_contents() == ["job = cook\N{MULTIPLICATION SIGN}"]
     assert page.url.endswith("#people/what-if?job=cook")
     page.get_by_role("button", name="Undo").click()
