@@ -439,14 +439,14 @@ def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_bits(forks, tmp_path,
         # Every third is killed at any moment of its start, the others after some progress.
         while kills % 3 and manifest_text(run) == before and time.perf_counter() < end:
             time.sleep(0.001)
-        time.sleep(generator.uniform(0, 0.2) * length)
+        time.sleep(generator.uniform(0, 0.1) * length)
         with suppress(ProcessLookupError):
             os.kill(child, 9)
         status = forks.wait(child)
         kills += status == -9
         if (run / "manifest.json").exists():
             Folder.open(run)
-    assert kills >= 3
+    assert kills >= 5
     assert status == 0
     assert Folder.open(run).finished
     add_files(run, {})  # a kill after the last manifest leaves files aside, where readers find them

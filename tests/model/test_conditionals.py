@@ -116,8 +116,11 @@ def test_what_cannot_be_given_is_refused(estimator) -> None:
         estimator.conditionals({"job": "pilot"})
 
 
-@pytest.mark.parametrize(("value", "said"), [(float("inf"), "infinity cannot be used"), (10**400, "too large")])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(float("inf"), "infinity cannot be used"), (10**400, "too large"), ([1, 2], r"one value, not \[1, 2\]")],
+)
 def test_a_value_that_cannot_be_given_is_named_by_its_column(estimator, value, said) -> None:
-    with pytest.raises(DataError, match=f"'given': column 1 .'age'.*{said}") as caught:
+    with pytest.raises((DataError, QuestionError), match=f"'given': column 1 .'age'.*{said}") as caught:
         estimator.conditionals({"age": value})
     assert (caught.value.column, caught.value.row) == ("age", None)

@@ -107,7 +107,8 @@ class RowCodec:
                 and not isinstance(value, (str, bytes))
                 and getattr(value, "ndim", None) != 0
             ):
-                raise QuestionError(f"{label} should be one value, not {value!r}: ask 'probability' about several.")
+                message = f"{label} should be one value, not {value!r}: ask 'probability' about several."
+                raise QuestionError(message, column=field.name)
             try:
                 alone, dtype = plain_value(value, label)
                 codes[:, d] = field.encode(alone, dtype, label)

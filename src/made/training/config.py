@@ -24,8 +24,8 @@ __all__ = ["OPEN_ENDED", "TrainingConfig", "learning_rate_at", "make_optimizer"]
 class AdamW:
     """AdamW with one fused operation for each group of weights, and little else.
 
-    It has the groups and the state of an optimizer of torch, whose own one takes longer to prepare a step of a small
-    network than to make it, and seconds to import its compiler.
+    It has the groups and the state of an optimizer of torch. That of torch itself takes longer to prepare a step of a
+    small network than to make it, and imports a compiler, which takes up to a second.
 
     Arguments:
         groups: the ``params`` of each group, with options that differ from the following ones.
@@ -34,10 +34,7 @@ class AdamW:
         eps: added to the denominator.
     """
 
-    def __init__(
-        self, groups: Sequence[dict[str, Any]], *, lr: float, betas: tuple[float, float], eps: float, fused: bool = True
-    ) -> None:
-        assert fused
+    def __init__(self, groups: Sequence[dict[str, Any]], *, lr: float, betas: tuple[float, float], eps: float) -> None:
         self.param_groups: list[dict[str, Any]] = [{"lr": lr, "betas": betas, "eps": eps} | group for group in groups]
         self.state: dict[Tensor, dict[str, Tensor]] = defaultdict(dict)
         self._kept: dict[int, tuple[list[nn.Parameter], list[list[Tensor]]]] = {}
@@ -231,7 +228,8 @@ def make_optimizer(
         options[momentum_name] = (value, 0.999) if momentum_name == "betas" else value
     elif momentum is not None:
         raise ParameterError(f"'momentum' is not supported by optimizer={name!r}.", argument="momentum")
-    options["foreach" if name == "adadelta" else "fused"] = True
+    if kind is not AdamW:
+        options["foreach" if name == "adadelta" else "fused"] = True
     slower = slower if kind in (torch.optim.Adam, AdamW) else {}
     biases = [value for key, value in parameters.items() if key[0] in "bc"]
     matrices = [value for key, value in parameters.items() if key[0] not in "bc" and key not in slower]
