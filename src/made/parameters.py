@@ -61,7 +61,9 @@ class Parameter(NamedTuple):
     @property
     def word(self) -> str | None:
         """The word that may stand in place of a number or a flag."""
-        return {"masks": "unlimited", "auto": "auto", "auto float": "auto", "auto flag": "auto"}.get(self.kind)
+        return {"masks": "unlimited", "auto": "auto", "auto float": "auto", "auto flag": "auto", "sizes": "auto"}.get(
+            self.kind
+        )
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value, as the end of a sentence; ``None`` if nothing is."""
@@ -113,14 +115,18 @@ SHARE = Bounds(0, 1, "both")
 PROBABILITY = Bounds(0, 1)
 
 NETWORK = {
-    "hidden_sizes": Parameter("sizes", "Number of units K^l of each hidden layer, such as 500,500.", bounds=COUNT),
+    "hidden_sizes": Parameter(
+        "sizes",
+        "Number of units K^l of each hidden layer, such as 500,500; auto: 256,256, more for many binary columns.",
+        bounds=COUNT,
+    ),
     "masks": Parameter(
         "masks", "Number of masks R that updates cycle through and queries average, or unlimited.", bounds=COUNT
     ),
     "resample": Parameter("choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")),
     "ordering": Parameter(
         "choice",
-        "Ordering m^0 of the first mask; auto: random, or natural for few rows.",
+        "Ordering m^0 of the first mask; auto: random, or natural for some tables of many columns.",
         ("auto", "natural", "random"),
     ),
     "activation": Parameter("choice", "Activation g of hidden units.", ACTIVATIONS),
@@ -129,10 +135,16 @@ NETWORK = {
     ),
     "conditioning": Parameter("flag", "Connectivity conditioning weights U."),
     "residual": Parameter("flag", "Residual connections between hidden layers of equal size."),
-    "signed": Parameter("flag", "Code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither."),
+    "signed": Parameter(
+        "auto flag",
+        "Code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither; auto: with a mean of 0, "
+        "if all columns are binary.",
+    ),
     "standardized": Parameter("flag", "Standardize binary inputs; better for any-order models if ones are rare."),
     "dropout": Parameter(
-        "auto float", "Dropout probability of hidden units; auto: 0, or 0.3 for few rows.", bounds=PROBABILITY
+        "auto float",
+        "Dropout probability of hidden units; auto: 0 to 0.3, more for many columns.",
+        bounds=PROBABILITY,
     ),
     "input_dropout": Parameter("float", "Dropout probability of input units.", bounds=PROBABILITY),
     "bias": Parameter(
@@ -205,7 +217,7 @@ TRAINING = {
     ),
     "whole_row_masks": Parameter(
         "auto",
-        "Number of masks for whole rows; auto: as many as a query averages, fewer for few rows of many columns.",
+        "Number of masks for whole rows; auto: as many as a query averages, fewer for many columns.",
         bounds=COUNT,
     ),
     "incomplete_rows": Parameter(
@@ -288,6 +300,7 @@ def defaults() -> dict[str, Any]:
 # Legacy defaults, pinned for the presets below and for the results in docs/results.md.
 PLAIN: dict[str, Any] = {
     "hidden_sizes": (256,),
+    "signed": True,
     "ordering": "random",
     "residual": False,
     "dropout": 0.1,

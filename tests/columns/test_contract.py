@@ -20,6 +20,7 @@ from poisson import poisson
 LISTED = [
     Binary(signed=True),
     Binary(share=0.3),
+    Binary(zero=-0.25),
     Binary(signed=True, unseen=Unseen((0.0, 1.0), 1.0, 1e-3)),
     Categorical(4),
     Categorical(3, ordered=True),

@@ -8,7 +8,9 @@ import torch
 from made import Binary, Categorical, Column, Columns, Connectivities, Ensemble, Network, log_prob, sample
 
 
-@pytest.mark.parametrize("kind", [Binary(), Binary(signed=True), Binary(share=0.3), Categorical(1), Categorical(4)])
+@pytest.mark.parametrize(
+    "kind", [Binary(), Binary(signed=True), Binary(share=0.3), Binary(zero=-0.2), Categorical(1), Categorical(4)]
+)
 def test_values_sum_to_one_and_draws_follow(kind) -> None:
     units = torch.randn(3, kind.outputs, dtype=torch.float64)
     values = torch.arange(2 if isinstance(kind, Binary) else kind.k, dtype=torch.float64)

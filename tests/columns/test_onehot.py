@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from made.columns.onehot import Exclusive
+from made.columns.onehot import Exclusive, neighbour_rank
 from made.errors import DataError
 
 
@@ -58,3 +58,20 @@ def test_what_is_not_a_table_of_zeros_and_ones_is_refused() -> None:
         Exclusive.find([[0.0, np.nan]])
     with pytest.raises(DataError, match="should have 3 columns, not 2"):
         Exclusive((0, 3), 10).encode([[0, 1]])
+
+
+def test_the_rank_of_neighbours_is_that_of_a_slow_count() -> None:
+    rows = one_hot((3, 1, 2, 4, 1), 300, 0)
+    rows[:, 3] = rows[:, 0] ^ (np.random.default_rng(1).random(300) < 0.2)
+    sizes, groups = (3, 1, 2, 4, 1), np.repeat(np.arange(5), (3, 1, 2, 4, 1))
+    squared = np.corrcoef(rows.T) ** 2
+    near = {
+        (a, b): squared[groups == a][:, groups == b].sum() / min(sizes[a], sizes[b]) for a in range(5) for b in range(5)
+    }
+    ranks = [np.mean([near[a, b] < near[a, a + 1] for b in range(5) if b not in (a, a + 1)]) for a in range(4)]
+    assert neighbour_rank(rows.T @ rows, 300, sizes) == pytest.approx(np.mean(ranks))
+
+
+def test_the_rank_of_neighbours_is_a_half_if_all_are_alike() -> None:
+    assert neighbour_rank(np.diag([50.0] * 6) + 25 * (1 - np.eye(6)), 100, [1] * 6) == 0.5
+    assert neighbour_rank(np.zeros((6, 6)), 100, [1] * 6) == 0.5  # no column is ever 1

@@ -65,6 +65,10 @@ def main() -> None:
     torch.set_num_threads(1)
     small = {"max_epochs": 3, "evaluation_masks": 4, "random_state": 1}
     bits = BITS[:4].tolist()
+    if FORMAT == 5:  # binary inputs have a mean of 0
+        rare = (np.random.default_rng(2).random((80, 5)) < (0.05, 0.2, 0.5, 0.8, 0.97)).astype(float)
+        write("centered", MADE(hidden_sizes=(6,), **small), rare, [*rare[:3].tolist(), [None, 1, None, 0, 1]])
+        return
     if FORMAT == 4:  # binary columns may be in groups
         codes = np.random.default_rng(1).integers(4, size=(80, 2))
         groups = np.column_stack([np.eye(4)[codes][:, :, 1:].reshape(80, -1), BITS[np.arange(80) % 60, 0]])

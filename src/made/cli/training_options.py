@@ -49,7 +49,7 @@ def value_of(name: str, value: Any) -> Any:
     option = f"'--{name.replace('_', '-')}'"
     if kind == "seed" and not (type(value) is int and 0 <= value < 2**32):
         raise usage(f"'--seed' should be a whole number from 0 to 2**32 - 1, not {value!r}.")
-    if kind == "sizes":
+    if kind == "sizes" and value != PARAMETERS[name].word:
         parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
         if not isinstance(parts, (list, tuple)):
             raise usage(f"{option} should be a list of whole numbers such as [500, 500], not {value!r}.")

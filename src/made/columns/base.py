@@ -288,8 +288,11 @@ class Column(ABC):
         """This kind, with binary inputs coded as -1 and +1, or as 0 and 1. Default: no change."""
         return self
 
-    def with_standardized_inputs(self, codes: NDArray[np.float64]) -> Column:
-        """This kind, with binary inputs standardized by the mean of these codes. Default: no change."""
+    def with_shares(self, codes: NDArray[np.float64], *, standardized: bool) -> Column:
+        """This kind, with binary inputs coded by the share of ones among these codes. Default: no change.
+
+        Inputs have a mean of 0, and a standard deviation of 1 (``standardized``) or an input of 1 for ones.
+        """
         return self
 
     def with_cuts(self, cuts: Sequence[float]) -> Column:

@@ -19,6 +19,7 @@ from made.columns.settings import NUMERIC_SETTINGS, read_settings
 from made.columns.unseen import Unseen
 
 LEAST_DEVIATION = 0.1  # of a standardized input
+LEAST_INPUT = -3.0  # of a centered input, where nearly all values are 1
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Binary(Column):
         share: the share of ones; the input is then standardized by it, with a standard deviation of at least 0.1, so
             that rare ones do not become large inputs.
         unseen: the distribution of all other numbers; their input is 0, as if missing. ``None``: they are not allowed.
-        zero: the input of 0, beside an input of 1 for 1; ``None`` for that of the other settings.
+        zero: the input of 0, at most 0, beside an input of 1 for 1; ``None`` for that of the other settings.
 
     Example:
         >>> Binary().log_prob(torch.zeros(2, 1), torch.tensor([0.0, 1.0])).exp()
@@ -82,11 +83,14 @@ class Binary(Column):
         return Binary(share=torch.tensor(shares, dtype=torch.float64), unseen=first.unseen)
 
     def with_signed_inputs(self, signed: bool) -> Binary:
-        return replace(self, signed=signed and self.share is None)
+        return replace(self, signed=signed and self.share is None and self.zero is None)
 
-    def with_standardized_inputs(self, codes: NDArray[np.float64]) -> Binary:
+    def with_shares(self, codes: NDArray[np.float64], *, standardized: bool) -> Binary:
         ones, seen = np.nansum(codes) + 1, (~np.isnan(codes)).sum() + 2  # one 0 and one 1 added (rule of succession)
-        return replace(self, signed=False, share=float(ones / seen))
+        share = float(ones / seen)
+        if standardized:
+            return replace(self, signed=False, share=share)
+        return replace(self, signed=False, zero=max(-share / (1 - share), LEAST_INPUT))
 
     def in_group(self, size: int) -> Binary:
         """The same column, as one of several of which at most one is 1.
@@ -98,19 +102,23 @@ class Binary(Column):
 
     def to_json(self) -> dict[str, Any]:
         step = 0.0 if self.unseen is None else self.unseen.step
-        return NUMERIC_SETTINGS | {"step": step} | ({} if self.share is None else {"share": self.share})
+        coding = {"share": self.share, "zero": self.zero}
+        return NUMERIC_SETTINGS | {"step": step} | {key: value for key, value in coding.items() if value is not None}
 
     @classmethod
     def from_json(
         cls, settings: Mapping[str, Any], values: tuple[Any, ...] = (), missing: bool = False, other: float = 0.0
     ) -> Binary:
-        found = read_settings(settings, {"share": None})
+        found = read_settings(settings, {"share": None, "zero": None})
+        share, zero = found["share"], found["zero"]
+        if zero is not None and (share is not None or not LEAST_INPUT <= zero <= 0):
+            raise ValueError(f"'zero' should be from {LEAST_INPUT} to 0, and stand without a 'share', not {zero!r}.")
         if len(values) != 2:
             raise ValueError(f"'values' should be two, not {len(values)}.")
         if missing:
             raise ValueError("'missing' should be false where the column is binary.")
         unseen = Unseen(tuple(map(float, values)), found["step"], other) if other else None
-        return cls(signed=found["share"] is None, share=found["share"], unseen=unseen)
+        return cls(signed=share is None and zero is None, share=share, unseen=unseen, zero=zero)
 
     def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
         return None if self.unseen is None else self.unseen.code_on_grid(numbers)

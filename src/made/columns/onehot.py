@@ -13,6 +13,7 @@ probability :math:`\delta = 1 / (n + 2)`, the rule of succession for an event th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -106,6 +107,34 @@ class Exclusive:
             return np.asarray(log_codes, dtype=np.float64)
         other = math.log(1 / (self.rows + 2)) - (width + math.log1p(-math.exp(said - width)))
         return np.where(allowed, np.asarray(log_codes, dtype=np.float64) + math.log1p(-1 / (self.rows + 2)), other)
+
+
+def neighbour_rank(together: NDArray[Any], rows: int, sizes: Sequence[int]) -> float:
+    """How closely neighbours are associated: 1 if each is closest to the next one, 0.5 if their order tells nothing.
+
+    The association of two columns is their squared correlation, that of two groups the sum of these, divided by the
+    size of the smaller group. Of each group, the association with the next one is ranked among those with all others.
+
+    Arguments:
+        together: how many of the rows have ones in both of two columns, (columns, columns).
+        rows: the number of rows.
+        sizes: the number of columns in each group.
+
+    Example:
+        >>> steps = np.arange(100)[:, None] > np.arange(10, 100, 10)  # thermometers
+        >>> round(neighbour_rank(steps.T.astype(float) @ steps, 100, [1] * 9), 2)
+        0.93
+    """
+    mean = np.diagonal(together) / rows
+    deviation = np.sqrt(np.maximum(mean * (1 - mean), 1e-300))
+    squared = ((together / rows - np.outer(mean, mean)) / np.outer(deviation, deviation)) ** 2
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    groups = np.add.reduceat(np.add.reduceat(squared, starts, axis=0), starts, axis=1)
+    groups /= np.minimum.outer(sizes, sizes)
+    np.fill_diagonal(groups, np.nan)
+    near = np.diagonal(groups, offset=1)[:, None]
+    below = (groups[:-1] < near).sum(axis=1) + ((groups[:-1] == near).sum(axis=1) - 1) / 2
+    return float(below.mean() / max(len(sizes) - 2, 1))
 
 
 def _binary(rows: ArrayLike) -> NDArray[Any]:

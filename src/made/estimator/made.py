@@ -39,18 +39,23 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
     default that of the estimator.
 
     Arguments:
-        hidden_sizes: number of units :math:`K^l` of each hidden layer.
+        hidden_sizes: number of units :math:`K^l` of each hidden layer. ``"auto"``: two layers of 256; in an any-order
+            model of more than 64 columns that are all binary, of 512, and of 1,024 from 2**21 entries and 8
+            rows for each column on.
         masks: number of masks R that updates cycle through and queries average, or ``"unlimited"``.
         resample: what changes from mask to mask: ``"both"``, ``"ordering"``, ``"degrees"`` or ``"neither"``.
-        ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``; ``"auto"``: natural if an
-            any-order model has more than 128 columns and less than two rows for each of them, otherwise random.
+        ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``; ``"auto"``: natural
+            if an any-order model has one mask for whole rows, or if all columns are binary and neighbours are more
+            closely associated than others, as pixels are; otherwise random.
         activation: activation g of hidden units, such as ``"relu"`` or ``"softplus"``.
         direct: direct connections A; ``"auto"``: if they have up to 2**25 weights, as with 5,792 binary columns.
         conditioning, residual: connectivity conditioning weights U; residual connections between layers of equal size.
         signed: code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither (the paper: 0 and 1).
+            ``"auto"``: in an any-order model of binary columns, 1 is coded as 1, and 0 so that the mean of the input is
+            0; in all others as -1 and +1.
         standardized: standardize binary inputs; better for any-order models if ones are rare. Overrides ``signed``.
-        dropout, input_dropout: dropout probability of hidden and of input units; ``"auto"``: 0.3 where ``ordering``
-            is natural by ``"auto"``, otherwise 0.
+        dropout, input_dropout: dropout probability of hidden and of input units; ``"auto"``: 0; of more than
+            64 columns that are all binary 0.1, or 0.2 with one mask for whole rows; 0.3 for few rows of many columns.
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
         learning_rate: ``None`` for that of the optimizer; ``"auto"`` is the same, but 0.001 to 0.004 for AdamW: more
@@ -60,7 +65,8 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         whole_rows: share of an any-order model's updates that predict whole rows in one pass under one of the
             ``whole_row_masks``, which then also score rows. ``"auto"``: a half of an any-order model's.
         whole_row_masks: ``"auto"``: as many as ``evaluation_masks``; with more than 128 columns, at most as many as
-            there are rows for each column.
+            there are rows for each column; one for more than 64 binary columns (32, if neighbours are associated) with
+            at least 100 rows (50) for each.
         weight_decay: ``"auto"``: 0.03 for each weight of the direct connections per row, at most 1; with more than 128
             columns 300 divided by the number of rows, at most 0.3.
         segments: number of segments of an ordering, each evaluated in a pass in which every unit sees all columns
@@ -115,7 +121,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
     def __init__(
         self,
         *,
-        hidden_sizes: Sequence[int] = (256, 256),
+        hidden_sizes: Sequence[int] | Literal["auto"] = "auto",
         masks: int | Literal["unlimited"] = "unlimited",
         resample: str = "both",
         ordering: str = "auto",
@@ -123,7 +129,7 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         direct: bool | Literal["auto"] = "auto",
         conditioning: bool = False,
         residual: bool = True,
-        signed: bool = True,
+        signed: bool | Literal["auto"] = "auto",
         standardized: bool = False,
         dropout: float | Literal["auto"] = "auto",
         input_dropout: float = 0.0,

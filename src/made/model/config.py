@@ -24,10 +24,8 @@ from made.parameters import LATER
 from made.queries.ensemble import Ensemble
 from made.tables.field import Field
 from made.tables.schema import Schema
-from made.training.order import epoch_rows
 from made.training.trainer import Trainer
 
-MANY_COLUMNS, ROWS_FOR_COLUMN = 64, 8  # more columns, with at least as many rows for each, have large steps
 MOST_SEGMENTED = 128  # columns; up to this many, segments="auto" evaluates each column in its own pass
 
 
@@ -237,63 +235,6 @@ def number_of_segments(family: Connectivities, segments: int | str) -> int:
     if segments == "auto":
         return family.positions if family.any_order and family.positions <= MOST_SEGMENTED else 1
     return min(int(segments), family.positions)
-
-
-def number_of_whole_row_masks(rows: int, columns: int, evaluation_masks: int) -> int:
-    """The default of ``whole_row_masks``: with many columns, each mask needs many rows to be learned.
-
-    Example:
-        >>> [number_of_whole_row_masks(2_000, columns, 8) for columns in (100, 500, 1_500)]
-        [8, 4, 1]
-    """
-    return evaluation_masks if columns <= MOST_SEGMENTED else min(max(rows // columns, 1), evaluation_masks)
-
-
-def number_of_epochs(rows: int, columns: int) -> int:
-    """The default of ``max_epochs``: a larger table has fewer passes over its rows, but more updates.
-
-    The number of updates grows with the square root of the number of rows. Many columns take longer to learn.
-
-    Example:
-        >>> [number_of_epochs(rows, 20) for rows in (300, 2_500, 7_000, 30_000, 300_000, 10_000_000)]
-        [400, 311, 220, 115, 37, 15]
-        >>> [number_of_epochs(rows, 100) for rows in (300, 2_000, 7_000)]
-        [600, 370, 220]
-    """
-    most, times = (400, (5_000 / rows) ** 0.5) if columns <= MANY_COLUMNS else (600, (4_000 / rows) ** 0.75)
-    return int(min(max(220, round(220 * times)), most, round(20_000 * math.sqrt(rows) / epoch_rows(rows))))
-
-
-def learning_rate(rows: int, columns: int, updates: int) -> float:
-    """The default of ``learning_rate`` for AdamW: small steps for a small table, larger ones in a short run.
-
-    Tables of many columns take longer to learn, and have the largest steps if there are enough rows.
-
-    Example:
-        >>> [learning_rate(rows, 20, 10_000) for rows in (300, 3_000, 300_000)]
-        [0.001, 0.0015, 0.002]
-        >>> [learning_rate(300, 20, updates) for updates in (100, 3_000)]
-        [0.004, 0.002]
-        >>> [learning_rate(2_000, columns, 10_000) for columns in (20, 100, 500)]
-        [0.001, 0.004, 0.001]
-    """
-    if columns > MANY_COLUMNS and rows >= ROWS_FOR_COLUMN * columns:
-        return 0.004
-    return min(max(6 / max(updates, 1), min(rows / 2_000_000, 0.002), 0.001), 0.004)
-
-
-def weight_decay(rows: int, columns: int, direct: int) -> float:
-    """The default of ``weight_decay``: strong for few rows and many direct connections.
-
-    It may be stronger where it adapts to each column (:mod:`made.training.decay`), with a segment for each of them.
-
-    Example:
-        >>> [weight_decay(rows, 20, 10_000) for rows in (300, 3_000, 30_000)]
-        [1.0, 0.1, 0.01]
-        >>> [weight_decay(rows, 200, 40_000) for rows in (300, 3_000, 30_000)]
-        [0.3, 0.1, 0.01]
-    """
-    return min(1.0, 0.03 * direct / rows) if columns <= MOST_SEGMENTED else min(0.3, 300 / rows)
 
 
 def data_digest(*tables: NDArray[Any] | None) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 from made.errors import ModelError
 
-# 2: numbers are encoded between knots; 3: points by their magnitudes, too; 4: groups of exclusive columns.
-FORMAT = 4  # All formats are read.
+# 2: numbers are encoded between knots; 3: points by their magnitudes, too; 4: groups of exclusive columns; 5: binary
+# inputs with a mean of 0.
+FORMAT = 5  # All formats are read.
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 2**20
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -14,41 +13,27 @@ import torch
 from numpy.typing import NDArray
 
 from made.columns.base import Column
-from made.columns.group import Columns
-from made.columns.onehot import Exclusive
 from made.errors import DataError, ModelError, ParameterError, QuestionError
 from made.hints import argument
-from made.model.config import (
-    Config,
-    Data,
-    learning_rate,
-    new_config,
-    number_of_epochs,
-    number_of_segments,
-    number_of_whole_row_masks,
-    weight_decay,
-)
+from made.model.auto import Layout, automatic, is_any_order
+from made.model.config import Config, Data, new_config, number_of_segments
 from made.model.encode import AnyTable
 from made.model.fit_data import FitData
 from made.model.folder import is_begun, real_path
 from made.model.memory_budget import check_memory
 from made.model.model import Model
 from made.model.run import Run, check_same, longer
-from made.network.limits import has_direct
 from made.parameters import PARAMETERS
 from made.queries.evidence import Evidence
 from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.config import TrainingConfig
-from made.training.order import epoch_rows, some_rows
+from made.training.order import some_rows
 from made.training.trainer import Trainer
 from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
 
-WHOLE_ROWS = 0.5  # the share of updates
 CUT_ROWS = 2**15  # rows in which cuts are looked for
-MOST_GROUPED = 2**12  # columns among which exclusive groups are looked for, by counts of all pairs
-LEAST_SAVED = 0.1  # of the positions in an ordering, by groups that are worth it
 
 
 def prepare(
@@ -110,13 +95,13 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
         train = fit_data.encoded.train if often is None else _in_order(fit_data.encoded.train, often.order(0, seed))
         some = train[some_rows(len(train), CUT_ROWS)]
         schema = schema.with_cuts(some.values, some.observed)
-        if parameters["standardized"]:
-            schema = schema.standardized(partial(_codes, train))
+        centered = parameters["signed"] == "auto" and is_any_order(parameters) and schema.columns.all_binary
+        if parameters["standardized"] or centered:
+            schema = schema.with_shares(partial(_codes, train), standardized=parameters["standardized"])
     try:
-        exclusive = _exclusive(parameters, schema.columns, fit_data.encoded.train)
-        positions = len(schema.names) if exclusive is None else len(exclusive["sizes"])
-        stored = _stored(parameters, seed, schema, rows, positions)
-        config = new_config(stored, seed, schema, _container(fit_data.template), data, target, exclusive)
+        layout = Layout.of(parameters, rows, schema.columns, fit_data.encoded.train)
+        stored = _stored(parameters, seed, schema, layout)
+        config = new_config(stored, seed, schema, _container(fit_data.template), data, target, layout.exclusive)
     except ValueError as error:
         raise ParameterError(str(error)) from None
     if folder is not None and before is not None:
@@ -136,23 +121,6 @@ def _codes(rows: Evidence, d: int) -> NDArray[np.float64]:
     """The codes of a column that has a list of values."""
     codes = rows.values[:, d].double()
     return (codes if rows.observed is None else codes.masked_fill(~rows.observed[:, d], torch.nan)).numpy()
-
-
-def _exclusive(parameters: Mapping[str, Any], columns: Columns, rows: Evidence) -> dict[str, Any] | None:
-    """The groups of exclusive columns, and the number of rows that they were found in; ``None`` for no groups."""
-    wanted = parameters["exclusive"] == "auto" and _is_any_order(parameters)
-    if not wanted or not columns.all_binary or len(columns) > MOST_GROUPED:
-        return None
-    some, together = rows[some_rows(len(rows))], np.zeros((len(columns), len(columns)))
-    for _, part in some.split(CUT_ROWS):
-        ones = ((part.values == 1) & part.is_observed).float()
-        together += (ones.t() @ ones).double().numpy()
-    sizes = Exclusive.of_counts(together, len(some)).sizes
-    return {"sizes": list(sizes), "rows": len(some)} if len(sizes) <= (1 - LEAST_SAVED) * len(columns) else None
-
-
-def _is_any_order(parameters: Mapping[str, Any]) -> bool:
-    return parameters["masks"] == "unlimited" and parameters["resample"] in ("both", "ordering")
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -207,11 +175,10 @@ def _trainer(
         raise ModelError(f"{folder}: training cannot be resumed from its checkpoint: {error}") from None
 
 
-def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int, positions: int) -> dict[str, Any]:
+def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, layout: Layout) -> dict[str, Any]:
     """The parameters as config.json has them, without "auto" where the columns or the rows decide.
 
-    ``positions`` are those of an ordering, one for each column or group. JSON has no numbers as keys, so columns are
-    given by name.
+    JSON has no numbers as keys, so columns are given by name.
     """
     stored = {name: _as_json(value) for name, value in parameters.items()}
     names = {place: name for name, place in schema.dropped.items()}
@@ -221,32 +188,8 @@ def _stored(parameters: Mapping[str, Any], seed: int, schema: Schema, rows: int,
         if isinstance(parameters[name], Mapping):
             chosen = parameters[name].items()
             stored[name] = _as_json({key if isinstance(key, str) else names[key]: each for key, each in chosen})
-    if parameters["direct"] == "auto":
-        stored["direct"] = has_direct(schema.columns.inputs, schema.columns.outputs)
-    if parameters["max_epochs"] == "auto":
-        stored["max_epochs"] = number_of_epochs(rows, positions)
-    if parameters["batch_size"] == "auto":
-        stored["batch_size"] = int(np.clip(rows // 40, 32, 500))
-    if parameters["weight_decay"] == "auto":
-        direct = schema.columns.inputs * schema.columns.outputs
-        stored["weight_decay"] = weight_decay(rows, positions, direct)
-    if parameters["learning_rate"] == "auto":
-        updates = stored["max_epochs"] * math.ceil(epoch_rows(rows) / stored["batch_size"])
-        stored["learning_rate"] = (
-            learning_rate(rows, positions, updates) if parameters["optimizer"] == "adamw" else None
-        )
-    any_order = _is_any_order(parameters)
-    if parameters["whole_rows"] == "auto":
-        stored["whole_rows"] = WHOLE_ROWS if any_order else 0.0
-    masks = number_of_whole_row_masks(rows, positions, parameters["evaluation_masks"]) if any_order else 1
-    few = any_order and masks == 1 < parameters["evaluation_masks"]
-    for name, chosen in (
-        ("whole_row_masks", masks),
-        ("ordering", "natural" if few else "random"),
-        ("dropout", 0.3 if few else 0.0),
-    ):
-        stored[name] = chosen if parameters[name] == "auto" else stored[name]
-    stored["calibrate"] = parameters["calibrate"] and any_order
+    stored |= automatic(parameters, layout)
+    stored["calibrate"] = parameters["calibrate"] and is_any_order(parameters)
     return stored | {"random_state": seed}
 
 

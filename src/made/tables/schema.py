@@ -78,13 +78,19 @@ class Schema:
         return self.coded(signed=True)
 
     def coded(self, *, signed: bool) -> Columns:
-        """The column kinds, with binary inputs coded as -1 and +1 (signed) or as 0 and 1."""
+        """The column kinds, with binary inputs coded as -1 and +1 (signed) or as 0 and 1.
+
+        Inputs that are coded by the share of ones stay as they are.
+        """
         return Columns([field.column.with_signed_inputs(signed) for field in self.fields], self.names)
 
-    def standardized(self, codes: Callable[[int], NDArray[np.float64]]) -> Schema:
-        """The same columns, with the inputs of binary ones standardized by the codes of each column."""
+    def with_shares(self, codes: Callable[[int], NDArray[np.float64]], *, standardized: bool) -> Schema:
+        """The same columns, with the inputs of binary ones coded by the share of ones among the codes of each column.
+
+        See :meth:`made.columns.base.Column.with_shares`.
+        """
         fields = [
-            replace(field, column=field.column.with_standardized_inputs(codes(d)))
+            replace(field, column=field.column.with_shares(codes(d), standardized=standardized))
             for d, field in enumerate(self.fields)
         ]
         return Schema(fields, self.named, self.dropped)

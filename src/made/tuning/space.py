@@ -97,7 +97,7 @@ def estimator_values(values: Mapping[str, Any]) -> dict[str, Any]:
         {'hidden_sizes': (500, 500), 'clip': None}
     """
     taken = dict(values)
-    if isinstance(sizes := taken.get("hidden_sizes"), str):
+    if isinstance(sizes := taken.get("hidden_sizes"), str) and sizes != "auto":
         taken["hidden_sizes"] = tuple(int(size) for size in sizes.split(",") if size)
     if taken.get("clip") == 0:
         taken["clip"] = None
@@ -122,7 +122,7 @@ def _check_choices(name: str, entry: Any) -> list[Any]:
 def _choice(name: str, value: Any) -> Any:
     value = _plain(value) if hasattr(value, "tolist") else value
     kind = PARAMETERS[name].kind
-    if kind == "sizes":
+    if kind == "sizes" and value != "auto":
         parts = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else [value]
         sizes = [str(part).strip() for part in parts]
         if not all(size.isdecimal() and not isinstance(part, bool) for size, part in zip(sizes, parts, strict=True)):
