@@ -40,8 +40,8 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
 
     Arguments:
         hidden_sizes: number of units :math:`K^l` of each hidden layer. ``"auto"``: two layers of 256; in an any-order
-            model of more than 64 columns that are all binary, of 512, and of 1,024 from 2**21 entries and 8
-            rows for each column on.
+            model of more than 64 columns that are all binary, with 8 rows for each, of 512, and of 1,024 from 2**21
+            entries on.
         masks: number of masks R that updates cycle through and queries average, or ``"unlimited"``.
         resample: what changes from mask to mask: ``"both"``, ``"ordering"``, ``"degrees"`` or ``"neither"``.
         ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``; ``"auto"``: natural
@@ -51,11 +51,11 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         direct: direct connections A; ``"auto"``: if they have up to 2**25 weights, as with 5,792 binary columns.
         conditioning, residual: connectivity conditioning weights U; residual connections between layers of equal size.
         signed: code binary inputs as -1 and +1, so that 0, a masked or missing input, is neither (the paper: 0 and 1).
-            ``"auto"``: in an any-order model of binary columns, 1 is coded as 1, and 0 so that the mean of the input is
-            0; in all others as -1 and +1.
+            ``"auto"``: in an any-order model, if all columns are binary, with 8 rows for each, 1 is coded as 1, and 0
+            so that the mean of the input is 0; in all others as -1 and +1.
         standardized: standardize binary inputs; better for any-order models if ones are rare. Overrides ``signed``.
-        dropout, input_dropout: dropout probability of hidden and of input units; ``"auto"``: 0; of more than
-            64 columns that are all binary 0.1, or 0.2 with one mask for whole rows; 0.3 for few rows of many columns.
+        dropout, input_dropout: dropout probability of hidden and of input units; ``"auto"``: 0; where layers
+            are wider by ``"auto"`` 0.1, or 0.2 with one mask for whole rows; 0.3 for few rows of many columns.
         bias: initial output biases: ``"zero"``, or ``"independent"`` for those of independent columns.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``, which is glorot with V = 0.
         learning_rate: ``None`` for that of the optimizer; ``"auto"`` is the same, but 0.001 to 0.004 for AdamW: more

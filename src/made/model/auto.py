@@ -32,20 +32,23 @@ class Layout:
     Attributes:
         rows: the number of training rows.
         columns: the column kinds.
+        binary: whether the model is any-order, and all columns are binary.
         exclusive: the groups of exclusive columns, and the number of rows that they were found in; ``None`` for none.
         ordered: whether the order of the columns says which are associated, as that of pixels does.
     """
 
     rows: int
     columns: Columns
+    binary: bool = False
     exclusive: dict[str, Any] | None = None
     ordered: bool = False
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], rows: int, columns: Columns, data: Evidence) -> Layout:
         """The layout of a table; tables of zeros and ones are looked at more closely."""
-        if not is_any_order(parameters) or not columns.all_binary or len(columns) > MOST_GROUPED:
-            return cls(rows, columns)
+        binary = is_any_order(parameters) and columns.all_binary
+        if not binary or len(columns) > MOST_GROUPED:
+            return cls(rows, columns, binary)
         some, together = data[some_rows(len(data))], np.zeros((len(columns), len(columns)))
         for _, part in some.split(COUNTED_ROWS):
             ones = ((part.values == 1) & part.is_observed).float()
@@ -55,7 +58,7 @@ class Layout:
             sizes = (1,) * len(columns)
         exclusive = {"sizes": list(sizes), "rows": len(some)} if len(sizes) < len(columns) else None
         ordered = len(sizes) >= LEAST_ORDERED and neighbour_rank(together, len(some), sizes) >= LEAST_RANK
-        return cls(rows, columns, exclusive, ordered)
+        return cls(rows, columns, binary, exclusive, ordered)
 
     @property
     def positions(self) -> int:
@@ -63,9 +66,14 @@ class Layout:
         return len(self.columns) if self.exclusive is None else len(self.exclusive["sizes"])
 
     @property
+    def centered(self) -> bool:
+        """Whether inputs have a mean of 0 by default: binary columns of an any-order model, if rows are not too few."""
+        return self.binary and self.rows >= ROWS_FOR_COLUMN * self.positions
+
+    @property
     def wide(self) -> bool:
-        """Whether this is a table of many binary columns."""
-        return self.columns.all_binary and len(self.columns) > MANY_COLUMNS
+        """Whether this is a table of many binary columns, of which rows are not too few."""
+        return self.centered and len(self.columns) > MANY_COLUMNS
 
 
 def is_any_order(parameters: Mapping[str, Any]) -> bool:
@@ -82,9 +90,8 @@ def automatic(parameters: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     if masks == "auto":
         masks = number_of_whole_row_masks(layout, most) if any_order else 1
     natural = any_order and (layout.ordered or masks == 1 < most)
-    units = number_of_units(layout) if any_order else UNITS[0]
     found: dict[str, Any] = {
-        "hidden_sizes": [units, units],
+        "hidden_sizes": [number_of_units(layout)] * 2,
         "direct": has_direct(layout.columns.inputs, layout.columns.outputs),
         "max_epochs": number_of_epochs(rows, positions),
         "batch_size": int(np.clip(rows // 40, 32, 500)),
@@ -111,14 +118,12 @@ def number_of_whole_row_masks(layout: Layout, evaluation_masks: int) -> int:
     there are too few to train several.
 
     Example:
-        >>> layouts = [Layout(rows, Columns.binary(500)) for rows in (500, 2_000, 10_000, 100_000)]
+        >>> layouts = [Layout(rows, Columns.binary(500), True) for rows in (500, 2_000, 10_000, 100_000)]
         >>> [number_of_whole_row_masks(layout, 8) for layout in layouts]
         [1, 4, 8, 1]
     """
     rows = layout.rows / layout.positions
-    if (layout.ordered and rows >= 50) or (
-        layout.columns.all_binary and layout.positions > MANY_COLUMNS and rows >= 100
-    ):
+    if (layout.ordered and rows >= 50) or (layout.binary and layout.positions > MANY_COLUMNS and rows >= 100):
         return 1
     if layout.positions <= MOST_SEGMENTED:
         return evaluation_masks
@@ -128,17 +133,16 @@ def number_of_whole_row_masks(layout: Layout, evaluation_masks: int) -> int:
 def number_of_units(layout: Layout) -> int:
     """The default of ``hidden_sizes``, for each of two layers: more for many binary columns, and for many rows of them.
 
-    Tables of few rows for each column gain nothing from the widest layers, and take long.
+    Tables of few rows for each column do not gain from wider layers.
 
     Example:
         >>> sizes = ((5_000, 20), (5_000, 100), (50_000, 100), (5_000, 1_000))
-        >>> [number_of_units(Layout(rows, Columns.binary(columns))) for rows, columns in sizes]
-        [256, 512, 1024, 512]
+        >>> [number_of_units(Layout(rows, Columns.binary(columns), True)) for rows, columns in sizes]
+        [256, 512, 1024, 256]
     """
     if not layout.wide:
         return UNITS[0]
-    enough = layout.rows >= ROWS_FOR_COLUMN * layout.positions
-    return UNITS[2] if enough and layout.rows * len(layout.columns) >= MANY_ENTRIES else UNITS[1]
+    return UNITS[2] if layout.rows * len(layout.columns) >= MANY_ENTRIES else UNITS[1]
 
 
 def dropout(layout: Layout, masks: int) -> float:

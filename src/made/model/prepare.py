@@ -86,6 +86,7 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
     valid = _in_order(fit_data.encoded.valid, order)
     data = Data(rows=rows, valid_rows=0 if valid is None else len(valid), sha256=fit_data.encoded.sha256)
     schema = fit_data.schema
+    layout = Layout.of(parameters, rows, schema.columns, fit_data.encoded.train)
     if before is not None and before.config.data == data:
         schema = before.schema  # a later version may infer more from the same values
         if schema != fit_data.schema:
@@ -95,12 +96,10 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
         train = fit_data.encoded.train if often is None else _in_order(fit_data.encoded.train, often.order(0, seed))
         some = train[some_rows(len(train), CUT_ROWS)]
         schema = schema.with_cuts(some.values, some.observed)
-        centered = parameters["signed"] == "auto" and is_any_order(parameters) and schema.columns.all_binary
-        if parameters["standardized"] or centered:
+        if parameters["standardized"] or (parameters["signed"] == "auto" and layout.centered):
             schema = schema.with_shares(partial(_codes, train), standardized=parameters["standardized"])
     try:
-        layout = Layout.of(parameters, rows, schema.columns, fit_data.encoded.train)
-        stored = _stored(parameters, seed, schema, layout)
+        stored = _stored(parameters, seed, schema, replace(layout, columns=schema.columns))
         config = new_config(stored, seed, schema, _container(fit_data.template), data, target, layout.exclusive)
     except ValueError as error:
         raise ParameterError(str(error)) from None
