@@ -27,12 +27,17 @@ def by_onednn() -> bool:
     return wide and "AuthenticAMD" in processor and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def mm(a: Tensor, b: Tensor, out: Tensor | None = None, *, whole: bool = False) -> Tensor:
-    """The product of two matrices, written to ``out`` if it is given; ``whole`` if a is never divided."""
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None, *, whole: bool = False, by_rows: bool = False) -> Tensor:
+    """The product of two matrices, written to ``out`` if it is given.
+
+    Arguments:
+        whole: whether a is never divided.
+        by_rows: whether a new result has to be in memory row after row.
+    """
     if not _by_onednn(a, b, whole):
         return torch.mm(a, b, out=out)
     if out is None:
-        return _product(a, b, b.numel() >= a.numel())
+        return _product(a, b, by_rows or b.numel() >= a.numel())
     a, b, result = (a, b, out) if _has_rows(out) else (b.t(), a.t(), out.t())
     height = max(1, STRIP // b.shape[1]) if out.numel() > STRIP else len(a)
     for some, part in zip(a.split(height), result.split(height), strict=True):
@@ -44,7 +49,10 @@ def addmm(add: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None, *, whole
     """The product of two matrices, added to ``add``, and written to ``out`` if it is given."""
     if not _by_onednn(a, b, whole):
         return torch.addmm(add, a, b, out=out)
-    return torch.add(add, _product(a, b, b.numel() >= a.numel() if out is None else _has_rows(out)), out=out)
+    by_rows = b.numel() >= a.numel() if out is None else _has_rows(out)
+    if out is None and by_rows and add.shape == (1, b.shape[1]):
+        return _product(a, b, True, add[0].contiguous())  # oneDNN takes a bias as if it were contiguous
+    return torch.add(add, _product(a, b, by_rows), out=out)
 
 
 def add_product_(to: Tensor, a: Tensor, b: Tensor, *, whole: bool = False) -> None:
@@ -65,10 +73,10 @@ def _has_rows(matrix: Tensor) -> bool:
     return matrix.stride(1) == 1
 
 
-def _product(a: Tensor, b: Tensor, by_rows: bool) -> Tensor:
-    """The product of two matrices, in memory row after row or column after column."""
+def _product(a: Tensor, b: Tensor, by_rows: bool, bias: Tensor | None = None) -> Tensor:
+    """The product of two matrices, in memory row after row or column after column; ``bias`` is added to each row."""
     x, weight = (a, b.t()) if by_rows else (b.t(), a)
     if not (weight.is_contiguous() or weight.t().is_contiguous()):
         weight = weight.contiguous()  # of another layout, oneDNN takes a thousand times as long
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")  # noqa: SLF001
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # noqa: SLF001
     return result if by_rows else result.t()
