@@ -134,7 +134,8 @@ class Network(nn.Module):
         self.matrices = matrix_layers(self.depth, direct=direct, conditioning=conditioning)
         options = {"direct": direct, "conditioning": conditioning, "calibrate": calibrate}
         self.shapes = weight_shapes(columns, connectivities.hidden_sizes, **options)
-        self._small = max(math.prod(self.shapes[name]) for name in self.matrices) <= DENSE
+        sizes = [math.prod(self.shapes[name]) for name in self.matrices]
+        self._small, self._weights = max(sizes) <= DENSE, sum(sizes)
         self.packed = connectivities.single and not self._small  # the form of the matrices
         self.register_buffer("calibration", torch.zeros(self.shapes["calibration"]) if calibrate else None)
         ends = np.arange(len(columns) + 1)
@@ -242,13 +243,12 @@ class Network(nn.Module):
         if self.connectivities.single:
             return not self.packed
         whole_rows = self.connectivities.whole_rows
-        if not isinstance(connectivity, int) or connectivity >= whole_rows:
-            return False
-        return whole_rows * sum(math.prod(self.shapes[name]) for name in self.matrices) <= MOST_STORED
+        return isinstance(connectivity, int) and connectivity < whole_rows and whole_rows * self._weights <= MOST_STORED
 
     def stored_masks(self, number: int) -> dict[str, Tensor]:
         """The masks of the matrices of a connectivity that is stored."""
-        return {name: self._without_weights(number).mask(matrix) for name, matrix in self.matrices.items()}
+        layout = self._without_weights(number)
+        return {name: layout.mask(matrix) for name, matrix in self.matrices.items()}
 
     def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
         """The output units. Shapes: (rows, columns) to (rows, outputs).

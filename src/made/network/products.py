@@ -39,7 +39,7 @@ def mm(a: Tensor, b: Tensor, out: Tensor | None = None, *, whole: bool = False, 
     if out is None:
         return _product(a, b, by_rows or b.numel() >= a.numel())
     a, b, result = (a, b, out) if _has_rows(out) else (b.t(), a.t(), out.t())
-    height = max(1, STRIP // b.shape[1]) if out.numel() > STRIP else len(a)
+    height = max(1, STRIP // b.shape[1]) if out.numel() > STRIP else a.shape[0]
     for some, part in zip(a.split(height), result.split(height), strict=True):
         part.copy_(_product(some, b, True))
     return out
@@ -61,8 +61,10 @@ def add_product_(to: Tensor, a: Tensor, b: Tensor, *, whole: bool = False) -> No
 
 
 def _by_onednn(a: Tensor, b: Tensor, whole: bool) -> bool:
-    side = min(*b.shape, len(a)) if whole else min(b.shape)
-    if side < LEAST_SIDE or b.numel() < LEAST or not by_onednn():
+    (inner, columns), rows = b.shape, a.shape[0]
+    if inner < LEAST_SIDE or columns < LEAST_SIDE or (whole and rows < LEAST_SIDE) or inner * columns < LEAST:
+        return False
+    if not by_onednn():
         return False
     recorded = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
     return not recorded and a.dtype == b.dtype == torch.float32 and a.device.type == "cpu"
