@@ -219,12 +219,12 @@ def run(case: Case, busy: bool = False) -> dict[str, Any]:
 # From profiles; not measured here.
 WHY = [
     "On processors of AMD with AVX-512, oneDNN takes our products, in half the time of MKL, by which torch",
-    "multiplies for the peers and for the limit: a step may then take less than the limit. In log p of 1 x 500",
-    "about 60 % of the processor time is matrix products, which have 63 % of the dense multiply-adds but take",
-    "nearly all of the dense time: blocks of some 125 units are slow. The rest is the likelihood, as in the peers,",
-    "and what they do not do: rows are checked and put in order, and weights are masked again, in case a user has",
-    "written to them. With 32 masks, such a network multiplies by a mask as the textbook does. Matrices of 2**21",
-    "weights and more (with oneDNN, 2**24) are gathered; with MKL and one thread, a step of 1 x 8000 takes a tenth",
+    "multiplies for the peers and for the limit: a step may then take less than the limit. Matrices of up to 2**19",
+    "weights are multiplied by their mask in each pass, as the textbook does, with all their multiply-adds: with two",
+    "threads, log p of 1 x 500 spends some 70 % of its time on masks and products. The rest is the likelihood, as in",
+    "the peers, the interpreter, and what peers do not do: rows are checked. Larger matrices of one mask are stored",
+    "without most of their zeros; those of 32 masks are masked a few rows at a time, or, if they have 2**21",
+    "weights or more (with oneDNN, 2**24), gathered; with MKL and one thread, a step of 1 x 8000 takes a tenth",
     "less by it, one of 2 x 8000 a quarter. Their gradient is put back in full, and the optimizer goes over all of",
     "it. Blocks are tasks that threads share, or torch divides each operation among its threads, or one thread does",
     "everything: the way that was fastest lately. Sharing leaves the optimizer to one thread.",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -55,6 +57,11 @@ def blind(family: Connectivities) -> Connectivity:
     return Connectivity(np.ones(family.columns, dtype=np.int64), zeros)
 
 
+def packing(large: bool = True) -> AbstractContextManager[object]:
+    """Networks that are made in this context are treated as large ones: those of a single connectivity are packed."""
+    return patch("made.network.masked.DENSE", 0 if large else 2**19)
+
+
 @st.composite
 def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
     """Any architecture: depth 0 to 3, U and A on and off, residual, any ordering, binary and categorical mixed."""
@@ -73,14 +80,15 @@ def networks(draw: st.DrawFn, masks: object = None, kinds: int = 5) -> Network:
         residual=draw(st.booleans()),
         seed=draw(st.integers(0, 2**40)),
     )
-    network = Network(
-        columns,
-        family,
-        activation=draw(st.sampled_from([name for name in ACTIVATIONS if name != "identity"])),
-        direct=draw(st.booleans()),
-        conditioning=draw(st.booleans()),
-        calibrate=family.any_order and draw(st.booleans()),
-    )
+    with packing(draw(st.booleans())):
+        network = Network(
+            columns,
+            family,
+            activation=draw(st.sampled_from([name for name in ACTIVATIONS if name != "identity"])),
+            direct=draw(st.booleans()),
+            conditioning=draw(st.booleans()),
+            calibrate=family.any_order and draw(st.booleans()),
+        )
     return randomize(network, draw(st.integers(0, 1000)))
 
 

@@ -22,7 +22,7 @@ from made import (
 )
 from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS
-from oracle import Dense, networks, randomize, worlds
+from oracle import Dense, networks, packing, randomize, worlds
 
 
 def jacobian(network: Network, number: int) -> torch.Tensor:
@@ -150,13 +150,16 @@ def test_state_is_kept_in_full_and_loads_again(network) -> None:
     state = network.state_dict()
     for name in network.matrices:
         assert state[name].shape == network.shapes[name]
-    other = Network(
-        network.columns,
-        network.connectivities,
-        activation=network.activation,
-        direct=network.direct,
-        conditioning=network.conditioning,
-    ).double()
+    with packing(network.packed):
+        other = Network(
+            network.columns,
+            network.connectivities,
+            activation=network.activation,
+            direct=network.direct,
+            conditioning=network.conditioning,
+            calibrate=network.calibration is not None,
+        )
+    other = other.double().eval()
     other.load_state_dict(state)
     rows = worlds(network.columns)
     assert torch.equal(other(rows, 1), network(rows, 1))
@@ -169,42 +172,49 @@ def test_state_is_kept_in_full_and_loads_again(network) -> None:
 
 def test_one_mask_stored_packed_equals_the_same_stored_in_full() -> None:
     """The same seed gives the same weights, whatever the storage; and training keeps them the same."""
-    one = Connectivities(30, (60, 60), masks=1, ordering="random", residual=True)
-    many = Connectivities(30, (60, 60), masks=2, ordering="random", residual=True)
+    one, many = (Connectivities(30, (60, 60), masks=masks, ordering="random", residual=True) for masks in (1, 2))
     rows = (torch.rand(50, 30) < 0.3).double()
     built = []
-    for family in (one, many):
-        network = Network(30, family, direct=True, conditioning=True, activation="softplus").double()
+    for family, small in ((one, True), (one, False), (many, False)):
+        with packing(small):
+            network = Network(30, family, direct=True, conditioning=True, activation="softplus").double()
         optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
         for _ in range(5):
             optimizer.zero_grad()
             (-log_conditionals(network, rows, 0).sum(1).mean()).backward()
             optimizer.step()
         built.append(network)
-    packed, full = built
+    packed, *others = built
     assert packed.W1.ndim == 1
-    assert full.W1.ndim == 2
-    assert sum(parameter.numel() for parameter in packed.parameters()) < sum(p.numel() for p in full.parameters())
-    assert torch.allclose(log_prob(Ensemble(packed), rows), log_prob(Ensemble(full, [0]), rows), rtol=0, atol=1e-9)
+    assert sum(parameter.numel() for parameter in packed.parameters()) < sum(p.numel() for p in others[0].parameters())
+    for full in others:
+        assert full.W1.ndim == 2
+        assert torch.allclose(log_prob(Ensemble(packed), rows), log_prob(Ensemble(full, [0]), rows), rtol=0, atol=1e-9)
+    states = [network.state_dict() for network in built[:2]]
+    for name, weights in states[0].items():
+        assert torch.allclose(weights, states[1][name], rtol=0, atol=1e-9)
+        assert torch.equal(weights == 0, states[1][name] == 0)
 
 
-def test_weights_that_are_gathered_give_the_same_outputs_and_gradients(monkeypatch) -> None:
-    """Large matrices are gathered, small ones compared."""
+def test_weights_that_are_gathered_or_masked_at_once_give_the_same_outputs_and_gradients(monkeypatch) -> None:
+    """Very large matrices are gathered, large ones compared, small ones masked at once."""
     family = Connectivities(40, (90, 90), masks=3, ordering="random", residual=True)
-    network = randomize(Network(40, family, direct=True, conditioning=True))
     rows = (torch.rand(50, 40) < 0.3).double()
     found = []
-    for least in (2**21, 0):
+    for large, least in ((False, 0), (True, 2**21), (True, 0)):
         monkeypatch.setattr("made.network.layout.GATHERED", least)
+        with packing(large):
+            network = randomize(Network(40, family, direct=True, conditioning=True))
         for number in range(3):
             network.zero_grad()
             log_p = log_conditionals(network, rows, number)
             log_p.sum().backward()
             found.append([log_p.detach(), *(parameter.grad for parameter in network.parameters())])
-    for compared, gathered in zip(found[:3], found[3:], strict=True):
-        for mine, other in zip(compared, gathered, strict=True):
-            assert torch.allclose(mine, other, rtol=0, atol=1e-10)
-            assert torch.equal(mine == 0, other == 0)
+    for each in zip(found[:3], found[3:6], found[6:], strict=True):
+        for masked, *others in zip(*each, strict=True):
+            for other in others:
+                assert torch.allclose(masked, other, rtol=0, atol=1e-10)
+                assert torch.equal(masked == 0, other == 0)
 
 
 def test_every_activation_works_and_an_unknown_one_is_named() -> None:
@@ -304,14 +314,17 @@ def test_evaluation_before_training_does_not_break_training() -> None:
         assert all(torch.equal(a.grad, b.grad) for a, b in zip(network.parameters(), other.parameters(), strict=True))
 
 
-def test_parameters_written_in_place_do_not_leak_through_the_mask() -> None:
-    """However parameters are written, what is stored beside the connections of a packed matrix counts for nothing."""
+@pytest.mark.parametrize("packed", [True, False])
+def test_parameters_written_in_place_do_not_leak_through_the_mask(packed) -> None:
+    """However parameters are written, what is stored beside the connections counts for nothing."""
     rows = worlds(Columns.binary(4))
 
     def total(network: Network) -> float:
         return log_prob(Ensemble(network), rows).exp().sum().item()
 
-    network = Network(4, Connectivities(4, (8,), ordering="random")).double()
+    with packing(packed):
+        network = Network(4, Connectivities(4, (8,), ordering="random")).double()
+    assert network.packed == packed
     for _ in range(2):
         for parameter in network.parameters():
             parameter.data.normal_()

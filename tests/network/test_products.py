@@ -41,6 +41,11 @@ def test_products_of_all_layouts_equal_those_of_torch(left, right, shape) -> Non
     expected = a.double() @ b.double()
     assert torch.allclose(mm(a, b).double(), expected, atol=1e-5)
     assert torch.allclose(addmm(add, a, b).double(), add + expected, atol=1e-5)
+    row = torch.randn(1, 2 * shape[2])[:, ::2]
+    assert torch.allclose(addmm(row, a, b).double(), row + expected, atol=1e-5)
+    by_rows = mm(a, b, by_rows=True)
+    assert by_rows.is_contiguous()
+    assert torch.allclose(by_rows.double(), expected, atol=1e-5)
     for layout in LAYOUTS:
         out = matrix(shape[0], shape[2], layout).fill_(torch.nan)
         assert mm(a, b, out=out) is out

@@ -63,7 +63,7 @@ def test_conditionals_on_the_way_equal_those_of_a_pass(dtype, monkeypatch) -> No
     family = Connectivities(90, (700, 700), masks=1, ordering="random", residual=True)
     network = Network(90, family, direct=True, conditioning=True, activation="softplus")
     network = randomize(network, scale=0.03).to(dtype)
-    assert len(network.layout(0).cuts) > 3
+    assert len(network.layout(packed=True).cuts) > 3
     met = []
     original = Binary.draw
 

@@ -16,6 +16,7 @@ from made.training.config import TrainingConfig
 from made.training.state import State
 from made.training.train import train
 from made.training.trainer import Trainer
+from oracle import packing
 
 COPIES = torch.randint(2, (400, 1), generator=torch.Generator().manual_seed(0)).float().expand(-1, 6)
 
@@ -173,6 +174,26 @@ def test_a_run_goes_on_exactly_from_any_update(optimizer, masks) -> None:
         assert np.array_equal(*([e.train_nll for e in run.state.history] for run in (again, whole)), equal_nan=True)
         ours, theirs = weights(again.network), weights(whole.network)
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+@pytest.mark.parametrize("optimizer", ["adadelta", "adagrad", "adam", "sgd"])
+def test_a_run_of_packed_weights_goes_on_with_weights_stored_in_full(optimizer) -> None:
+    """Earlier versions packed the weights of small networks, too; nothing else changes."""
+    config = TrainingConfig(optimizer=optimizer, learning_rate=0.05, average=0.9, batch_size=50, max_epochs=4)
+
+    def start(packed: bool, state: State | None = None) -> Trainer:
+        with packing(packed):
+            network = Network(6, Connectivities(6, (20, 20), ordering="random"), direct=True).double()
+        assert (network.W1.ndim == 1) == packed
+        return Trainer(network, COPIES[:100], COPIES[300:], config, state)
+
+    whole, states = start(True), []
+    whole.run(tick=lambda update: states.append(whole.snapshot().copy()))
+    again = start(False, states[4])
+    again.run()
+    assert again.choose() == pytest.approx(whole.choose(), abs=1e-9)
+    ours, theirs = weights(again.network), weights(whole.network)
+    assert all(torch.allclose(ours[name], theirs[name], rtol=0, atol=1e-9) for name in theirs)
 
 
 def test_the_state_of_another_network_is_refused() -> None:

@@ -132,7 +132,7 @@ class Binary(Column):
     def all_valid(self, values: Tensor) -> bool:
         if self.unseen is not None:
             return super().all_valid(values)
-        return not torch.addcmul(values, values, values, value=-1).count_nonzero()
+        return not torch.addcmul(values, values, values, value=-1).abs_().sum()
 
     def encode(self, values: Tensor) -> Tensor:
         if self.zero is not None:

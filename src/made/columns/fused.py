@@ -187,7 +187,7 @@ class Evaluation:
         self._log_pi = torch.empty_like(self._softmax.sums)
         self.log_p = like.new_empty(listed + mixed, rows)
         self._of_listed, self._of_mixed = self.log_p.split([listed, mixed])
-        self._floors, self._points = False, pointed > 0
+        self._floors, self._points, self._sizes = False, pointed > 0, [listed, mixed]
         self._mixture: Mixture | None = None
         if mixed:
             log_p = torch.empty_like(self._of_mixed) if pointed else self._of_mixed
@@ -215,7 +215,7 @@ class Evaluation:
             if joint.single:
                 self._log_pi[: len(joint.single)].mul_(self._choice)  # the logit of 0 is 0
             self._log_pi.sub_(self._softmax.log_sums)
-            learned = self._log_pi[: len(self._of_listed)] if self._points else self._log_pi
+            learned = self._log_pi[: self._sizes[0]] if self._points else self._log_pi
             torch.add(learned, self._log_choice, out=self._of_listed)
             if self._floors:
                 torch.logaddexp(self._of_listed, self._log_floor, out=self._of_listed)
@@ -229,20 +229,21 @@ class Evaluation:
     def gradient(self, gradient: Tensor) -> Tensor:
         """The gradient of the output units, given that of the log-likelihoods; shapes as in :meth:`log_prob`."""
         joint, constants = self.joint, self._constants
-        of_listed, of_mixed = gradient.split([len(self._of_listed), len(self._of_mixed)])
+        of_listed, of_mixed = gradient.split(self._sizes)
         found = torch.empty_like(self._units)
         to_logits, to_mixtures = found.split([len(joint.logits), len(joint.units) - len(joint.logits)])
         if self._floors:
-            learned = self._log_pi[: len(of_listed)] + self._log_choice
+            learned = self._log_pi[: self._sizes[0]] + self._log_choice
             of_listed = learned.sub_(self._of_listed).exp_().mul_(of_listed)
         to_choice = total = of_listed
         if self._points:
             point, rest = (each.sub_(self._with_points).exp_() for each in self._either())
-            here = of_mixed[joint.before_points : joint.before_points + len(point)]
+            pointed = slice(joint.before_points, joint.before_points + len(joint.pointed))
+            here = of_mixed[pointed]
             to_rest = rest.mul_(here)
             to_choice, total = torch.cat([of_listed, point.mul_(here)]), torch.cat([of_listed, here])
             of_mixed = of_mixed.clone()
-            of_mixed[joint.before_points : joint.before_points + len(point)] = to_rest
+            of_mixed[pointed] = to_rest
         if self._mixture is not None:
             self._mixture.gradient(of_mixed, to_mixtures)
         if joint.widths:
@@ -252,14 +253,14 @@ class Evaluation:
                 to_choice[: len(joint.single)].mul_(self._choice)
             to_logits.scatter_add_(0, self._chosen, to_choice)
             if self._points:
-                to_logits[-len(to_rest) :].add_(to_rest)
+                to_logits[-len(joint.pointed) :].add_(to_rest)
         if joint.others:
             return gradient.new_zeros(joint.starts[-1], self._rows).index_copy_(0, constants.places, found)
         return found if constants.inverse is None else found.index_select(0, constants.inverse)
 
     def _either(self) -> tuple[Tensor, Tensor]:
         """The logarithms of both terms of the likelihood of columns with points: the point, and the rest."""
-        listed, pointed = len(self._of_listed), len(self._log_point)
+        listed, pointed = self._sizes[0], len(self.joint.pointed)
         rest = (self._logits[-pointed:] - self._softmax.log_sums[listed:]).add_(self._log_rest).add_(self._of_rest)
         return self._log_pi[listed:] + self._log_point, rest
 

@@ -22,7 +22,7 @@ from made.model.manifest import Manifest, parse_object
 from made.network.limits import check_sizes
 from made.network.masked import Network
 from made.queries.missingness import Missingness
-from made.training.state import Epoch, State
+from made.training.state import Epoch, State, unpacked
 
 MISSING_VALUES = "missing.safetensors"  # since format 2; a folder may lack it
 TRIES = 10  # reads of a model that another process is replacing
@@ -117,7 +117,8 @@ def _network_of(config: Config, state: State) -> Network:
         raise ModelError("the checkpoint does not fit its config.")
     network = config.network()
     start, parameters = f"{label}.", dict(network.named_parameters())
-    weights = {name.removeprefix(start): each for name, each in state.tensors.items() if name.startswith(start)}
+    tensors = unpacked(network, state.tensors)
+    weights = {name.removeprefix(start): each for name, each in tensors.items() if name.startswith(start)}
     if {name: each.shape for name, each in weights.items()} != {name: each.shape for name, each in parameters.items()}:
         raise ModelError("the checkpoint does not fit its config.")
     with torch.no_grad():

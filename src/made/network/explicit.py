@@ -54,9 +54,10 @@ class ExplicitPass:
         if masks is not None:
             masked = {name: torch.mul(weights[name], mask, out=self._masked[name]) for name, mask in masks.items()}
             weights = weights | masked
-        if len(x) not in self._units:
-            self._units[len(x)] = _Units(network, len(x))
-        units = self._last = self._units[len(x)]
+        rows = x.shape[0]
+        if rows not in self._units:
+            self._units[rows] = _Units(network, rows)
+        units = self._last = self._units[rows]
         units.x, units.weights, units.masks, h = x, weights, masks, x
         for layer in range(1, network.depth + 1):
             y = units.active[layer]

@@ -22,9 +22,11 @@ from made.network.staircase import (
     compared_product,
     cut_degrees,
     exact_degrees,
+    masked_product,
     staircase_product,
 )
 
+DENSE = 2**19  # weights of a matrix, up to which masking all of it at once takes less time than skipping zeros
 GATHERED = 2**21  # weights of a matrix, from which gathering them saves more time than it takes, if MKL multiplies
 BY_ONEDNN = 8  # times as many, if oneDNN does: products take half the time, and gathering as long as before
 
@@ -51,7 +53,7 @@ class Layout:
     def __init__(self, columns: Columns, connectivity: Connectivity, buffers: Buffers, like: Tensor) -> None:
         self.columns, self.connectivity, self.buffers = columns, connectivity, buffers
         self.weights: dict[str, Tensor] = {}
-        self.dtype, self.device = like.dtype, like.device
+        self.dtype, self.device, self._like = like.dtype, like.device, like.detach()[:0].clone()
         self._of_units = degrees = _degrees(columns, connectivity)
         self._ranges = {layer: (each.min(), each.max()) for layer, each in degrees.items()}
         self._degrees = {layer: exact_degrees(each, like) for layer, each in degrees.items()}
@@ -76,6 +78,12 @@ class Layout:
         if x.shape[1] >= 32 and weight.numel() >= GATHERED * (BY_ONEDNN if by_onednn() else 1):
             return gathered_product(weight, x, add, self._group(before), self._group(after), self.buffers)
         return compared_product(weight, x, add, self._degrees[before], self._degrees[after], self.buffers)
+
+    def mask(self, matrix: tuple[int, int]) -> Tensor:
+        """The mask of a matrix: 1 for a connection, otherwise 0."""
+        after, before = (self._degrees[layer] for layer in matrix)
+        mask = self.buffers.empty(len(after), len(before), like=self._like)
+        return torch.ge(after.unsqueeze(1), before, out=mask)
 
     def sort(self, layer: int, units: Tensor) -> Tensor:
         """Units of a layer (the first axis) from their own order to the order of the pass."""
@@ -103,6 +111,13 @@ class Layout:
         return order, torch.searchsorted(places, ordering)
 
 
+class MaskedLayout(Layout):
+    """Units in their own order, matrices masked at once: for small networks of a finite list of masks."""
+
+    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
+        return masked_product(weight, self.mask(matrix), x, add, self.buffers)
+
+
 class StoredLayout(Layout):
     """Units in their own order, masks stored: for the few masks of a small network that most passes take."""
 
@@ -118,12 +133,17 @@ class StoredLayout(Layout):
         return addmm(add.t(), x.t(), masked.t()).t()  # hidden units row after row: their products are faster
 
     def mask(self, matrix: tuple[int, int]) -> Tensor:
-        """The mask of a matrix: 1 for a connection, otherwise 0."""
         if matrix not in self._masks:
-            after, before = (self._degrees[layer] for layer in matrix)
             with torch.inference_mode(False):
-                self._masks[matrix] = after.unsqueeze(1).ge(before).to(self.dtype)
+                self._masks[matrix] = super().mask(matrix).clone()
         return self._masks[matrix]
+
+
+class SingleLayout(StoredLayout):
+    """The same for the only mask of a small network."""
+
+    def product(self, matrix: tuple[int, int], weight: Tensor, x: Tensor, add: Tensor) -> Tensor:
+        return masked_product(weight, self.mask(matrix), x, add, self.buffers)
 
 
 class SortedLayout(Layout):

@@ -32,7 +32,7 @@ from made.network.buffers import Buffers
 from made.network.calibration import scales
 from made.network.connectivity import Connectivities, Connectivity
 from made.network.dropout import drop_out
-from made.network.layout import Layout, SortedLayout, StoredLayout
+from made.network.layout import DENSE, Layout, MaskedLayout, SingleLayout, SortedLayout, StoredLayout
 from made.network.threads import Threads
 from made.network.weights import matrix_layers, weight_shapes
 
@@ -56,7 +56,7 @@ class Network(nn.Module):
     r"""A masked autoencoder.
 
     Parameters have the paper's names: ``W1`` to ``WL``, ``V``, the direct connections ``A``, the conditioning weights
-    ``U1`` to ``U(L+1)``, the biases ``b1`` to ``bL`` and ``c``. With only one connectivity the matrices are stored
+    ``U1`` to ``U(L+1)``, the biases ``b1`` to ``bL`` and ``c``. Large matrices of only one connectivity are stored
     packed (see :mod:`made.network.staircase`); in ``state_dict()`` they are always in full, units in their own order.
 
     Arguments:
@@ -134,6 +134,9 @@ class Network(nn.Module):
         self.matrices = matrix_layers(self.depth, direct=direct, conditioning=conditioning)
         options = {"direct": direct, "conditioning": conditioning, "calibrate": calibrate}
         self.shapes = weight_shapes(columns, connectivities.hidden_sizes, **options)
+        sizes = [math.prod(self.shapes[name]) for name in self.matrices]
+        self._small, self._weights = max(sizes) <= DENSE, sum(sizes)
+        self.packed = connectivities.single and not self._small  # the form of the matrices
         self.register_buffer("calibration", torch.zeros(self.shapes["calibration"]) if calibrate else None)
         ends = np.arange(len(columns) + 1)
         self._input_bounds: list[int] = np.searchsorted(columns.input_columns, ends).tolist()
@@ -197,20 +200,20 @@ class Network(nn.Module):
         """The layout of a pass under a connectivity, or the number of one.
 
         For more than 1000 ``rows``, or if ``packed``, it has a packed copy of the current weights: faster, but not
-        differentiable (unless the network has one connectivity only, which is always stored packed).
+        differentiable (unless the network itself is :attr:`packed`).
         """
         layout = self._without_weights(connectivity, packed or (rows > 1000 and not self.stores(connectivity)))
         weights: dict[str, Tensor] = {name: getattr(self, name) for name in self.matrices}
         with torch.no_grad():
             if not isinstance(layout, SortedLayout):
                 layout.weights = weights
-            elif self.connectivities.single:
+            elif self.packed:
                 layout.hold(weights, self.matrices)
             else:
                 layout.weights = {name: layout.stairs(self.matrices[name]).pack(each) for name, each in weights.items()}
         return layout
 
-    def _without_weights(self, connectivity: int | Connectivity, packed: bool) -> Layout:
+    def _without_weights(self, connectivity: int | Connectivity, packed: bool = False) -> Layout:
         """A layout without weights."""
         family = self.connectivities
         key: object = None
@@ -220,10 +223,10 @@ class Network(nn.Module):
         if family.single:
             if isinstance(connectivity, Connectivity) and not connectivity.equals(family[0]):
                 raise ValueError("'connectivity' is not the one that this network of a single mask is stored for.")
-            key, form = "only", SortedLayout
+            key, form = ("packed", SortedLayout) if self.packed or packed else ("stored", SingleLayout)
         elif isinstance(connectivity, int) and family.masks is not None and not packed and sum(self.sizes) < 5000:
             # Small layouts of a finite list are cached: making one takes a tenth of a small network's update.
-            key = connectivity % family.masks
+            key, form = connectivity % family.masks, MaskedLayout if self._small else Layout
         elif not packed and self.stores(connectivity):
             key, form = connectivity, StoredLayout
         layout = self._layouts.get(key)
@@ -236,16 +239,15 @@ class Network(nn.Module):
         return layout
 
     def stores(self, connectivity: int | Connectivity) -> bool:
-        """Whether the mask is stored: one of those for whole rows, if the network is small."""
+        """Whether the mask is stored: one of those for whole rows, or the only one, if the network is small."""
+        if self.connectivities.single:
+            return not self.packed
         whole_rows = self.connectivities.whole_rows
-        if not isinstance(connectivity, int) or connectivity >= whole_rows:
-            return False
-        return whole_rows * sum(math.prod(self.shapes[name]) for name in self.matrices) <= MOST_STORED
+        return isinstance(connectivity, int) and connectivity < whole_rows and whole_rows * self._weights <= MOST_STORED
 
     def stored_masks(self, number: int) -> dict[str, Tensor]:
         """The masks of the matrices of a connectivity that is stored."""
-        layout = self._without_weights(number, False)
-        assert isinstance(layout, StoredLayout)
+        layout = self._without_weights(number)
         return {name: layout.mask(matrix) for name, matrix in self.matrices.items()}
 
     def forward(self, rows: Tensor, connectivity: int | Connectivity = 0, *, given: Tensor | None = None) -> Tensor:
@@ -379,13 +381,12 @@ class Network(nn.Module):
         """A matrix as it is stored."""
         if not self.connectivities.single:
             return dense
-        layout = self._without_weights(0, True)
-        assert isinstance(layout, SortedLayout)
-        return layout.stairs(self.matrices[name]).pack(dense)
+        layout, matrix = self._without_weights(0), self.matrices[name]
+        return layout.stairs(matrix).pack(dense) if isinstance(layout, SortedLayout) else dense * layout.mask(matrix)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        layout = self._without_weights(0, False)
+        layout = self._without_weights(0)
         if isinstance(layout, SortedLayout):
             for name, matrix in self.matrices.items():
                 destination[prefix + name] = layout.stairs(matrix).unpack(self.get_parameter(name).detach())

@@ -27,14 +27,19 @@ def by_onednn() -> bool:
     return wide and "AuthenticAMD" in processor and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def mm(a: Tensor, b: Tensor, out: Tensor | None = None, *, whole: bool = False) -> Tensor:
-    """The product of two matrices, written to ``out`` if it is given; ``whole`` if a is never divided."""
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None, *, whole: bool = False, by_rows: bool = False) -> Tensor:
+    """The product of two matrices, written to ``out`` if it is given.
+
+    Arguments:
+        whole: whether a is never divided.
+        by_rows: whether a new result has to be in memory row after row.
+    """
     if not _by_onednn(a, b, whole):
         return torch.mm(a, b, out=out)
     if out is None:
-        return _product(a, b, b.numel() >= a.numel())
+        return _product(a, b, by_rows or b.numel() >= a.numel())
     a, b, result = (a, b, out) if _has_rows(out) else (b.t(), a.t(), out.t())
-    height = max(1, STRIP // b.shape[1]) if out.numel() > STRIP else len(a)
+    height = max(1, STRIP // b.shape[1]) if out.numel() > STRIP else a.shape[0]
     for some, part in zip(a.split(height), result.split(height), strict=True):
         part.copy_(_product(some, b, True))
     return out
@@ -44,7 +49,10 @@ def addmm(add: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None, *, whole
     """The product of two matrices, added to ``add``, and written to ``out`` if it is given."""
     if not _by_onednn(a, b, whole):
         return torch.addmm(add, a, b, out=out)
-    return torch.add(add, _product(a, b, b.numel() >= a.numel() if out is None else _has_rows(out)), out=out)
+    by_rows = b.numel() >= a.numel() if out is None else _has_rows(out)
+    if out is None and by_rows and add.shape == (1, b.shape[1]):
+        return _product(a, b, True, add[0].contiguous())  # oneDNN takes a bias as if it were contiguous
+    return torch.add(add, _product(a, b, by_rows), out=out)
 
 
 def add_product_(to: Tensor, a: Tensor, b: Tensor, *, whole: bool = False) -> None:
@@ -53,8 +61,10 @@ def add_product_(to: Tensor, a: Tensor, b: Tensor, *, whole: bool = False) -> No
 
 
 def _by_onednn(a: Tensor, b: Tensor, whole: bool) -> bool:
-    side = min(*b.shape, len(a)) if whole else min(b.shape)
-    if side < LEAST_SIDE or b.numel() < LEAST or not by_onednn():
+    (inner, columns), rows = b.shape, a.shape[0]
+    if inner < LEAST_SIDE or columns < LEAST_SIDE or (whole and rows < LEAST_SIDE) or inner * columns < LEAST:
+        return False
+    if not by_onednn():
         return False
     recorded = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
     return not recorded and a.dtype == b.dtype == torch.float32 and a.device.type == "cpu"
@@ -65,10 +75,10 @@ def _has_rows(matrix: Tensor) -> bool:
     return matrix.stride(1) == 1
 
 
-def _product(a: Tensor, b: Tensor, by_rows: bool) -> Tensor:
-    """The product of two matrices, in memory row after row or column after column."""
+def _product(a: Tensor, b: Tensor, by_rows: bool, bias: Tensor | None = None) -> Tensor:
+    """The product of two matrices, in memory row after row or column after column; ``bias`` is added to each row."""
     x, weight = (a, b.t()) if by_rows else (b.t(), a)
     if not (weight.is_contiguous() or weight.t().is_contiguous()):
         weight = weight.contiguous()  # of another layout, oneDNN takes a thousand times as long
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")  # noqa: SLF001
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # noqa: SLF001
     return result if by_rows else result.t()

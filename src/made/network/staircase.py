@@ -12,10 +12,10 @@ A row of blocks, up to and including its corner, is one contiguous matrix (for w
 from its corner down). The *packed* form of the weights stores these matrices one after the other. What is above the
 staircase takes no memory and no time; only the corners need a mask, which is kept.
 
-A matrix of a single connectivity is stored packed and trained by :func:`staircase_product`. A matrix of many
-connectivities is stored in full, units in their own order, and trained by :func:`compared_product`, which masks a few
-rows of it at a time, or, if it is large, by :mod:`made.network.gathered`; for evaluation and sampling under one
-connectivity it is packed by gathering.
+A large matrix of a single connectivity is stored packed and trained by :func:`staircase_product`. All others are stored
+in full, units in their own order. A small matrix is masked in each pass (:func:`masked_product`), a larger one a few
+rows at a time (:func:`compared_product`), or, if it is very large, it is gathered (:mod:`made.network.gathered`); for
+sampling, and for the evaluation of many rows, it is packed by gathering.
 """
 
 from __future__ import annotations
@@ -254,6 +254,47 @@ def multiply(
     share([partial(write, part) for part in of_y] if workers() > 1 else [partial(write, slice(0, len(y)))])
 
 
+def masked_product(weight: Tensor, mask: Tensor, x: Tensor, add: Tensor, buffers: Buffers) -> Tensor:
+    r""":math:`a + (W \odot M)\, x` on units in their own order.
+
+    Arguments:
+        weight: W, (after, before).
+        mask: M, 1 for a connection, otherwise 0, (after, before).
+        x: the values of the units of the layer before, (before, rows).
+        add: a, what to add to, (after, rows) or (after, 1).
+        buffers: memory for the masked weights.
+    """
+    if not torch.is_grad_enabled():
+        return _masked_units(_masked(weight, mask, buffers), x, add)
+    product: Tensor = _MaskedProduct.apply(weight, mask, x, add, buffers)  # type: ignore[no-untyped-call]
+    return product
+
+
+def _masked(weight: Tensor, mask: Tensor, buffers: Buffers) -> Tensor:
+    return torch.mul(weight, mask, out=buffers.empty(*weight.shape, like=weight))
+
+
+def _masked_units(masked: Tensor, x: Tensor, add: Tensor) -> Tensor:
+    return addmm(add.t(), x.t(), masked.t()).t()  # units row after row in memory: products of such matrices are faster
+
+
+class _MaskedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, mask: Tensor, x: Tensor, add: Tensor, buffers: Buffers) -> Tensor:
+        masked = _masked(weight, mask, buffers)
+        ctx.save_for_backward(masked, mask, x)
+        ctx.constant = add.shape[1] == 1
+        return _masked_units(masked, x, add).data  # not a view, to autograd
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        masked, mask, x = ctx.saved_tensors
+        dweight = mm(dy, x.t(), by_rows=True).mul_(mask) if ctx.needs_input_grad[0] else None
+        dx = mm(dy.t(), masked).t() if ctx.needs_input_grad[2] else None
+        return dweight, None, dx, _gradient_of_add(ctx, dy, 3), None
+
+
 def compared_product(weight: Tensor, x: Tensor, add: Tensor, before: Tensor, after: Tensor, buffers: Buffers) -> Tensor:
     r""":math:`a + (W \odot M)\, x` on units in their own order; M is computed from degrees, a few rows at a time.
 
@@ -316,7 +357,7 @@ def _compare(after: Tensor, before: Tensor, weight: Tensor, buffers: Buffers) ->
     return torch.ge(after[:, None], before, out=buffers.empty(len(after), len(before), like=weight))
 
 
-def _gradient_of_add(ctx: Any, dy: Tensor) -> Tensor | None:
-    if not ctx.needs_input_grad[2]:
+def _gradient_of_add(ctx: Any, dy: Tensor, place: int = 2) -> Tensor | None:
+    if not ctx.needs_input_grad[place]:
         return None
     return dy.sum(1, keepdim=True) if ctx.constant else dy

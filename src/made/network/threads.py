@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from queue import SimpleQueue
 from typing import NamedTuple, TypeAlias
@@ -24,7 +24,10 @@ LATELY = 0.5  # the weight of the latest time in the mean
 def single_thread(condition: bool = True) -> Iterator[None]:
     """Use one thread if the condition holds: for small work, synchronising threads takes longer than computing."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if condition else before)
+    if not condition or before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
     try:
         yield
     finally:
@@ -170,11 +173,9 @@ class Threads:
     def _fastest(self) -> Parallelism:
         return min(self._seconds, key=self._seconds.__getitem__)
 
-    @contextmanager
-    def preferred(self) -> Iterator[None]:
+    def preferred(self) -> AbstractContextManager[None]:
         """The number of threads that was faster recently, for operations whose results do not depend on it."""
-        with single_thread(_may_choose() and bool(self._seconds) and self._fastest().torch == 1):
-            yield
+        return single_thread(_may_choose() and bool(self._seconds) and self._fastest().torch == 1)
 
     @contextmanager
     def timed(self, rows: int) -> Iterator[None]:

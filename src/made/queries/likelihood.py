@@ -222,6 +222,9 @@ def _prefix_log_prob(ensemble: Ensemble, evidence: Evidence, batch_size: int) ->
     network, numbers = ensemble.network, ensemble.numbers
     for number in numbers:
         require_prefixes(network, evidence, torch.full((len(evidence),), number))
+    if len(numbers) == 1 and len(evidence) <= batch_size:
+        layout = network.layout(numbers[0], rows=len(evidence))
+        return network.threads.run(len(evidence), lambda: _factors(network, layout, evidence).sum(dim=1))
     members = ([Pass(number, None)] for number in numbers)
     if evidence.given is None or len(numbers) == 1:  # under one mask, the product of the asked factors is the quotient
         (answer,) = _log_means(network, evidence, members, [None], batch_size)

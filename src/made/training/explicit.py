@@ -61,7 +61,7 @@ class ExplicitLoss:
             masks: the masks of a pass; ``None`` for all connections.
             pairs: counted pairs, which of their contexts, and the weight of their loss, in the same pass.
         """
-        rows = len(inputs)
+        rows = inputs.shape[0]
         x = inputs if pairs is None else torch.cat([inputs, pairs[0].inputs[pairs[1]]])
         units = self.passes.outputs(x, masks)
         evaluation = self._evaluations.get(rows)

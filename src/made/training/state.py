@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
+
+from made.network.layout import SortedLayout
+from made.network.masked import Network
 
 FINALISTS = 3  # the best epochs by few masks, among which the ensemble chooses
 
@@ -86,3 +90,19 @@ class State:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def unpacked(network: Network, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """The tensors of a state as the network stores its weights.
+
+    Earlier versions packed the matrices of small networks of a single connectivity, too.
+    """
+    if network.packed or not network.connectivities.single:
+        return tensors
+    layout, found = network.layout(packed=True), dict(tensors)
+    assert isinstance(layout, SortedLayout)
+    for key, numbers in tensors.items():
+        matrix = network.matrices.get(key.split(".")[1]) if "." in key else None
+        if matrix is not None and numbers.shape == (layout.stairs(matrix).size,):
+            found[key] = layout.stairs(matrix).unpack(numbers.to(network.c.device))
+    return found

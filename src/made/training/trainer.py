@@ -30,7 +30,7 @@ from made.training.decay import EPOCHS, AdaptiveDecay
 from made.training.objective import Objective, Questions
 from made.training.order import epoch_rows, row_order
 from made.training.signals import signals
-from made.training.state import FINALISTS, Epoch, State
+from made.training.state import FINALISTS, Epoch, State, unpacked
 from made.training.threads import update_threads
 from made.training.validation import by_few_masks, validation_nll
 from made.training.weights import RowWeights
@@ -235,7 +235,7 @@ class Trainer:
     def _restore(self, state: State) -> None:
         self.state = dataclasses.replace(state, history=list(state.history), finalists=list(state.finalists))
         groups: dict[str, dict[str, Tensor]] = {}
-        tensors = dict(state.tensors)
+        tensors = dict(unpacked(self.network, state.tensors))
         if self.decay is not None:
             self.decay.restore(tensors.pop("decay", None))
         for key, value in tensors.items():
