@@ -40,6 +40,7 @@ KINDS = {
     "internal": (500, "Internal error", "Please report it."),
 }
 CAUSES = {DataError: "data", ParameterError: "request"}
+ROWS = "Send rows with the columns of the model (…/columns); empty fields, and null, are missing values."
 RETRY_AFTER = {"busy": 1, "full": 1, "late": 5, "stopping": 10, "memory": 5}
 
 
@@ -85,7 +86,9 @@ def problem_of(error: BaseException) -> Problem:
         kind = next((name for cause, name in CAUSES.items() if isinstance(error, cause)), "question")
         place = error.place if isinstance(error, QuestionError) else None
         where = None if place is None else list(place)
-        return Problem(kind, str(error), row=error.row, column=error.column, argument=error.argument, place=where)
+        remedy = ROWS if kind == "data" and error.row is None and error.column is None else None
+        facts = {"row": error.row, "column": error.column, "argument": error.argument, "place": where}
+        return Problem(kind, str(error), remedy, **facts)
     if is_out_of_memory(error):
         return Problem("memory", "there is not enough memory for this request.")
     # Arguments that the queries refuse, and what pyarrow cannot read.
