@@ -78,7 +78,11 @@ def test_numbers_and_dates_by_typing_and_by_slider(page, pages) -> None:
     card(page, "wage").get_by_label("wage, value").fill("x")
     page.keyboard.press("Enter")
     assert card(page, "wage").get_by_label("wage, value").get_attribute("aria-invalid") == "true"
-    assert "wage: 'x' is not a number" in page.get_by_role("alert").text_content()
+    assert "wage: 'x' is not a number" in card(page, "wage").get_by_role("alert").text_content()
+    card(page, "wage").get_by_label("wage, value").fill("\N{MINUS SIGN}1,234.5")  # as the page writes numbers
+    page.keyboard.press("Enter")
+    settled(page, wage=-1234.5)
+    assert page.get_by_role("alert").count() == 0
 
 
 def test_a_number_between_two_steps_is_said_to_be_rounded(page, pages) -> None:
@@ -200,6 +204,9 @@ def test_rows_are_drawn_and_completed(page, pages) -> None:
     page.get_by_role("button", name="Draw rows like this").click()
     page.wait_for_selector("section[aria-label='Drawn rows'] tbody tr")
     assert set(page.locator("section[aria-label='Drawn rows'] tbody tr td:first-child").all_text_contents()) == {"cook"}
+    assert page.locator("section[aria-label='Drawn rows'] h2").text_content() == "20 rows drawn, given job = cook"
+    right = page.locator("section[aria-label='Drawn rows'] thead th.right").all_text_contents()
+    assert right == ["age", "debt", "wage", "score"]  # numbers, not dates
     page.get_by_role("button", name="Draw again").click()
     page.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Most likely completion").click()
@@ -220,3 +227,12 @@ def test_a_completion_does_not_undo_what_is_set_meanwhile(page, pages) -> None:
     page.wait_for_timeout(200)
     settled(page)
     assert page.locator(".chip").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(12345678, "12,345,678"), (-1e12, "\N{MINUS SIGN}1.00e+12"), (0.00001, "1.00e\N{MINUS SIGN}5"), (1234.5, "1,235")],
+)
+def test_numbers_as_people_read_them(page, pages, value, text) -> None:
+    visit(page, pages)
+    assert page.evaluate("async value => (await import('/static/dom.js')).number(value)", value) == text

@@ -1,6 +1,6 @@
 // What if: every column is a control; set some, and see how the distributions of all others move.
 
-import { about as rounded, ask, h, isDate, moment, number, percent, problem, say, seconds, shown, unseen } from "./dom.js";
+import { about as rounded, ask, h, isDate, kindOf, moment, number, percent, problem, say, seconds, shown, typedNumber, unseen } from "./dom.js";
 import { distance, firstValue, histogram, lastValue, scaleOf, shareBar } from "./charts.js";
 import { go } from "./page.js";
 import { rowsTable } from "./table.js";
@@ -63,8 +63,14 @@ export async function start(main, model, options) {
       h("label", { class: "small quiet" }, "Order ", order), h("label", { class: "small quiet" }, "Find ", find))),
     trouble, drawn, cards);
 
+  function fail(error) {
+    trouble.replaceChildren(problem(error));
+    trouble.scrollIntoView({ block: "nearest" });
+  }
+
   // The newest state wins: an answer to an older one is not waited for.
   let current = null;
+
   async function load(begin, { step = true } = {}) {
     if (current) current.abort();
     const own = current = new AbortController();
@@ -84,7 +90,7 @@ export async function start(main, model, options) {
       state.now = state.now || state.base;
       state.logProb = undefined;
       render();
-      trouble.replaceChildren(problem(error));
+      fail(error);
     } finally {
       if (current === own) current = null;
     }
@@ -123,7 +129,8 @@ export async function start(main, model, options) {
       unset.hidden = !isSet;
       const moved = now && before && state.shownGiven && state.shownGiven.size ? distance(now, before) : 0;
       about.className = moved >= 0.01 ? "about moved" : "about";
-      about.textContent = isSet ? "set" : moved >= 0.01 ? `moved ${percent(moved)}` : column.kind;
+      about.textContent = isSet ? "set" : moved >= 0.01 ? `moved ${percent(moved)}` : kindOf(column);
+      about.title = !isSet && moved >= 0.01 ? "How much of the probability is now elsewhere (total variation distance)" : "";
       draw(now, before);
     } };
     made.set(column.name, found);
@@ -182,24 +189,28 @@ export async function start(main, model, options) {
       oninput: () => set(column.name, value(atPlace(Number(slider.value))), { dragging: true }),
       onchange: () => { state.dragging = false; } });
     const type = dates ? (column.dtype === "date" ? "date" : "datetime-local") : "text";
+    const wrong = h("div");
+    const refuse = (text) => {
+      const said = text !== null && h("p", { class: "problem small", role: "alert" }, `${column.name}: '${text}' is not a ${dates ? "date" : "number"}.`);
+      wrong.replaceChildren(...(said ? [said] : []));
+      typed.setAttribute("aria-invalid", text !== null);
+    };
     const typed = h("input", { type, inputmode: "decimal", "aria-label": `${column.name}, value`, placeholder: "unknown", onchange: () => {
-      const text = typed.value.trim().replace("−", "-");
-      if (text === "") { if (state.given.has(column.name)) set(column.name, undefined); return; }
-      const wrong = !Number.isFinite(dates ? seconds(text) : Number(text));
-      typed.setAttribute("aria-invalid", wrong);
-      if (wrong) trouble.replaceChildren(problem(new Error(`${column.name}: '${text}' is not a ${dates ? "date" : "number"}.`)));
-      else set(column.name, dates ? text : Number(text));
+      const text = typed.value.trim(), read = dates ? seconds(text) : typedNumber(text);
+      refuse(text === "" || Number.isFinite(read) ? null : text);
+      if (text === "") { if (state.given.has(column.name)) set(column.name, undefined); }
+      else if (Number.isFinite(read)) set(column.name, dates ? text : read);
     } });
     const stats = h("div", { class: "stats" });
     const end = (real) => h("span", { class: "end", "aria-hidden": "true" }, rounded(real, column));
-    body.append(plot, slider, h("div", { class: dates ? "numbers dates" : "numbers" }, end(low), typed, end(high)), stats);
+    body.append(plot, slider, h("div", { class: dates ? "numbers dates" : "numbers" }, end(low), typed, end(high)), wrong, stats);
     return (now, before) => {
       const isSet = state.given.has(column.name) && state.given.get(column.name) !== null;
       plot.replaceChildren(histogram(column, now, before, isSet ? given() : null));
       const where = isSet ? placeOf(given()) : placeOf(base.quantiles[1]);
       if (Number(slider.value) !== where && document.activeElement !== slider) slider.value = where;
       slider.setAttribute("aria-valuetext", isSet ? shown(given(), column) : "unknown");
-      if (document.activeElement !== typed) typed.removeAttribute("aria-invalid");
+      if (document.activeElement !== typed) refuse(null);
       if (document.activeElement !== typed) typed.value = isSet ? (dates ? state.given.get(column.name) : String(given())) : "";
       const stat = (name, text, title) => h("span", { title }, `${name} `, h("b", {}, text));
       stats.replaceChildren(...(now ? [stat("mean", rounded(now.mean, column), `before: ${rounded(before.mean, column)}`),
@@ -219,12 +230,13 @@ export async function start(main, model, options) {
     return [`${shown(column.values[most], column)} ${percent(before.probabilities[most])} → `, h("b", {}, percent(now.probabilities[most]))];
   }
 
+  const written = (name, value) => `${name} = ${typeof value === "string" ? value : shown(value, model.byName.get(name))}`;
+
   function render() {
     const before = state.against === "last" && state.last ? state.last : state.base;
     const given = state.given;
     chips.replaceChildren(...(given.size ? [...given].map(([name, value]) => {
-      const column = model.byName.get(name);
-      const text = `${name} = ${typeof value === "string" ? value : shown(value, column)}`;
+      const text = written(name, value);
       return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Clear ${text}`, onclick: () => set(name, undefined) }, "×"));
     }) : [h("span", { class: "quiet" }, "Nothing is set. Click a value, or move a slider: all other columns answer at once.")]), logp);
     logp.textContent = given.size && state.logProb !== undefined ? `log p of what is set: ${number(state.logProb, 5)}` : "";
@@ -259,13 +271,14 @@ export async function start(main, model, options) {
 
   async function drawRows() {
     try {
-      const found = await ask(`${model.path}/sample`, { body: { count: DRAWN, given: Object.fromEntries(state.given), random_state: Math.floor(Math.random() * 2 ** 32) } });
+      const given = state.given, known = [...given].map((each) => written(...each)).join(", ");
+      const found = await ask(`${model.path}/sample`, { body: { count: DRAWN, given: Object.fromEntries(given), random_state: Math.floor(Math.random() * 2 ** 32) } });
       drawn.hidden = false;
-      drawn.replaceChildren(h("div", { class: "tools" }, h("h2", {}, `${found.rows.length} rows drawn from the model`), h("span", { class: "push" }),
+      drawn.replaceChildren(h("div", { class: "tools" }, h("h2", {}, `${found.rows.length} rows drawn${known ? `, given ${known}` : ""}`), h("span", { class: "push" }),
         button("Draw again", drawRows), button("Close", () => { drawn.hidden = true; draw.focus(); })), h("p"), rowsTable(model, found.rows));
       drawn.scrollIntoView({ block: "nearest" });
       say(`${found.rows.length} rows drawn.`);
-    } catch (error) { trouble.replaceChildren(problem(error)); }
+    } catch (error) { fail(error); }
   }
 
   // Where "missing" is a value of its own, rows cannot leave the column open: its distribution says what is most likely.
@@ -282,7 +295,7 @@ export async function start(main, model, options) {
       if (given !== state.given) return; // something else has been set since
       const likely = (column) => (given.has(column.name) ? given.get(column.name) : column.missing ? mode(column) : found.rows[0][column.name]);
       await change(new Map(model.columns.map((column) => [column.name, likely(column)])));
-    } catch (error) { trouble.replaceChildren(problem(error)); }
+    } catch (error) { fail(error); }
   }
 
   await load(performance.now());
