@@ -26,6 +26,7 @@ KINDS = {
     "body-too-large": (413, "The body is too large", "Send fewer rows at a time, or raise the limit of the server."),
     "body-too-slow": (408, "The body did not arrive in time", "Send it again, faster or in parts."),
     "media-type": (415, "The body has a type that is not read", "Send JSON, CSV, Parquet or an Arrow stream."),
+    "http": (400, "The request is not HTTP/1.1", "Use a client that speaks HTTP/1.1."),
     "token": (401, "A token is needed", "Send the header 'Authorization: Bearer TOKEN'."),
     "host": (421, "The server does not answer to this host", "Use its address, or start it with --allow-host."),
     "origin": (403, "Another site made this request", "Use the page of the server itself."),
