@@ -236,3 +236,34 @@ def test_a_completion_does_not_undo_what_is_set_meanwhile(page, pages) -> None:
 def test_numbers_as_people_read_them(page, pages, value, text) -> None:
     visit(page, pages)
     assert page.evaluate("async value => (await import('/static/dom.js')).number(value)", value) == text
+
+
+@pytest.mark.parametrize("delay", [100, 3000])
+def test_the_page_is_redrawn_while_a_slider_is_dragged(page, pages, delay) -> None:
+    """If answers take less than a second; otherwise the last state does not wait for those before it."""
+    visit(page, pages)
+    page.evaluate(
+        """delay => {
+            const fetch = window.fetch;
+            window.fetch = (path, options) => new Promise((found, failed) => {
+                options.signal?.addEventListener("abort", () => {
+                    window.gaveUp = true;
+                    failed(new DOMException("", "AbortError"));
+                });
+                setTimeout(() => fetch(path, options).then(found, failed), delay);
+            });
+            performance.clearMeasures();
+        }""",
+        delay,
+    )
+    slider = card(page, "age").get_by_label("age, slider")
+    for place in range(10, 30):
+        slider.evaluate("(slider, place) => { slider.value = place; slider.dispatchEvent(new Event('input')); }", place)
+        page.wait_for_timeout(50)
+    redrawn = page.evaluate("performance.getEntriesByName('made:redraw').length")
+    assert redrawn >= 2 if delay == 100 else redrawn == 0
+    age = page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('age')")
+    settled(page, age=int(age))
+    assert page.evaluate("Boolean(window.gaveUp)") == (delay == 3000)
+    page.get_by_role("button", name="Undo").click()
+    settled(page)

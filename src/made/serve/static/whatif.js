@@ -9,6 +9,7 @@ const MOST_VALUES = 8;
 const MOST_CARDS = 60;
 const MOST_MOVES = 5;
 const DRAWN = 20;
+const LONG = 1000; // milliseconds that a newer state waits for an older one
 
 const keyOf = (value) => (value === null ? "" : String(value));
 
@@ -68,17 +69,32 @@ export async function start(main, model, options) {
     trouble.scrollIntoView({ block: "nearest" });
   }
 
-  // The newest state wins: an answer to an older one is not waited for.
-  let current = null;
+  // One request at a time, and the newest state next: while a slider is dragged, the page is redrawn as fast as answers
+  // come. A newer state does not wait for an answer that takes long.
+  let current = null, next = null;
+  function load(begin, { step = true } = {}) {
+    next = { begin, step: step || (next !== null && next.step) };
+    if (current) setTimeout((own) => { if (own && own === current?.controller) own.abort(); }, Math.max(0, current.start + LONG - performance.now()), current.controller);
+    else current = { done: answerAll() };
+    return current.done;
+  }
 
-  async function load(begin, { step = true } = {}) {
-    if (current) current.abort();
-    const own = current = new AbortController();
+  async function answerAll() {
+    await null; // until `current` is set
+    while (next) {
+      const { begin, step } = next;
+      next = null;
+      Object.assign(current, { controller: new AbortController(), start: performance.now() });
+      await show(begin, step, current.controller.signal);
+    }
+    current = null;
+  }
+
+  async function show(begin, step, signal) {
     if (step) state.last = state.now || state.base;
     try {
       const given = new Map(state.given);
-      const found = given.size ? await conditionals(given, own.signal) : { log_prob: 0, columns: [...state.base.values()] };
-      if (own.signal.aborted) return;
+      const found = given.size ? await conditionals(given, signal) : { log_prob: 0, columns: [...state.base.values()] };
       state.now = asMap(found);
       state.logProb = found.log_prob;
       state.shownGiven = given;
@@ -86,13 +102,11 @@ export async function start(main, model, options) {
       render();
       requestAnimationFrame(() => setTimeout(() => performance.measure("made:redraw", { start: begin, end: performance.now() })));
     } catch (error) {
-      if (error.name === "AbortError") return;
+      if (next) return; // the newer state is what counts
       state.now = state.now || state.base;
       state.logProb = undefined;
       render();
       fail(error);
-    } finally {
-      if (current === own) current = null;
     }
   }
 
