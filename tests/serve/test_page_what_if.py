@@ -12,7 +12,7 @@ import pytest
 from server import people_served
 
 from browser import in_a_browser
-from pages import accounts_model, card, close, settled, slow_down, visit
+from pages import accounts_model, card, close, pairs_model, settled, slow_down, visit
 from people import fitted_people
 
 pytestmark = in_a_browser
@@ -211,11 +211,37 @@ def test_rows_are_drawn_and_completed(page, pages) -> None:
     page.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Most likely completion").click()
     page.wait_for_function("() => document.querySelectorAll('.chip').length === 7")
-    asked = pa.table({name: ["cook"] if name == "job" else pa.nulls(1) for name in MODEL.schema.names})
-    row = MODEL.impute(asked, strategy="mode")
+    page.wait_for_function("() => Object.keys(JSON.parse(document.querySelector('main').dataset.given)).length === 7")
     given = json.loads(page.locator("main").get_attribute("data-given"))
-    assert given["score"] == row["score"][0].as_py()
-    assert given["since"] == row["since"][0].as_py().isoformat()
+    expected: dict = {"job": "cook"}
+    for listed in (True, False):
+        while rest := [each for each in MODEL.schema.fields if each.listed == listed and each.name not in expected]:
+            now, base = MODEL.conditionals(expected).columns, MODEL.conditionals().columns
+            row = pa.table({name: [expected.get(name)] for name in MODEL.schema.names})
+            filled = MODEL.impute(row, strategy="mode")
+
+            def sure(name: str, now=now, base=base, listed=listed) -> float:
+                about = now[name]
+                if listed:
+                    return about.probabilities.max()
+                return -about.standard_deviation / base[name].standard_deviation
+
+            name = max((each.name for each in rest), key=sure)
+            about = now[name]
+            value = about.values[about.probabilities.argmax()] if listed else filled[name][0].as_py()
+            if not listed and MODEL.schema.fields[MODEL.position(name)].missing:
+                value = None if about.missing >= 0.5 else about.quantiles[1]
+            expected[name] = value.isoformat() if isinstance(value, datetime.date) else value
+    assert given == expected
+
+
+def test_a_completion_is_one_that_occurs(page, pages) -> None:
+    visit(page, pages, model="pairs")
+    apart = [each.values[each.probabilities.argmax()] for each in pairs_model().conditionals().columns.values()]
+    assert apart == ["a", "z"]
+    page.get_by_role("button", name="Most likely completion").click()
+    page.wait_for_function("() => document.querySelectorAll('.chip').length === 2")
+    assert json.loads(page.locator("main").get_attribute("data-given"))["second"] in "xy"
 
 
 def test_a_completion_does_not_undo_what_is_set_meanwhile(page, pages) -> None:

@@ -9,6 +9,7 @@ const MOST_VALUES = 8;
 const MOST_CARDS = 60;
 const MOST_MOVES = 5;
 const DRAWN = 20;
+const MOST_ROUNDS = 12; // of questions, until all columns of a completion are set
 const LONG = 1000; // milliseconds that a newer state waits for an older one
 
 const keyOf = (value) => (value === null ? "" : String(value));
@@ -295,20 +296,30 @@ export async function start(main, model, options) {
     } catch (error) { fail(error); }
   }
 
-  // Where "missing" is a value of its own, rows cannot leave the column open: its distribution says what is most likely.
-  function mode(column) {
-    const now = state.now.get(column.name);
+  // The value of a column that nothing sets. `filled` is the row with most likely numbers; where "missing" is a value of
+  // its own, a row cannot leave the column open, and its distribution says what is most likely.
+  function likely(column, now, filled) {
     if (column.values.length) return column.values[now.probabilities.indexOf(Math.max(...now.probabilities))];
+    if (!column.missing) return filled[column.name];
     return now.missing >= 0.5 ? null : isDate(column) ? moment(now.quantiles[1], column) : now.quantiles[1];
   }
 
+  const certainty = (column, now) => (column.values.length ? Math.max(...now.probabilities) : -now.standard_deviation / (state.base.get(column.name).standard_deviation || 1));
+
+  // The surest columns first, the others given these: most likely values that are found apart need not fit each other.
   async function completion() {
-    const given = state.given;
+    const begin = state.given, found = new Map(begin);
+    const open = model.columns.filter(({ name }) => !begin.has(name));
     try {
-      const found = await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [Object.fromEntries(given)] } });
-      if (given !== state.given) return; // something else has been set since
-      const likely = (column) => (given.has(column.name) ? given.get(column.name) : column.missing ? mode(column) : found.rows[0][column.name]);
-      await change(new Map(model.columns.map((column) => [column.name, likely(column)])));
+      for (const part of [open.filter(({ values }) => values.length), open.filter(({ values }) => !values.length)]) {
+        for (let rounds = Math.min(part.length, MOST_ROUNDS); rounds > 0; rounds -= 1) {
+          const now = asMap(await conditionals(found)), known = Object.fromEntries(found);
+          const filled = part[0].values.length ? null : (await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [known] } })).rows[0];
+          part.sort((a, b) => certainty(b, now.get(b.name)) - certainty(a, now.get(a.name)));
+          for (const column of part.splice(0, Math.ceil(part.length / rounds))) found.set(column.name, likely(column, now.get(column.name), filled));
+        }
+      }
+      if (begin === state.given) await change(new Map(model.columns.map(({ name }) => [name, found.get(name)]))); // else something has been set since
     } catch (error) { fail(error); }
   }
 
