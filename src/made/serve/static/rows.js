@@ -5,7 +5,7 @@ import { cell, download, isNumber } from "./table.js";
 
 const PAGE = 50;
 const TYPES = { csv: "text/csv", parquet: "application/vnd.apache.parquet", arrows: "application/vnd.apache.arrow.stream" };
-const MOST_ODD = 3;
+const MOST_ODD = 2;
 const LEVELS = [1, 2, 4, 7]; // nats above what is usual in the column
 
 export async function start(main, model) {
@@ -74,7 +74,7 @@ export async function start(main, model) {
   // The entries that make a row odd, the oddest first: in a wide table they may be far to the right.
   function oddest(row) {
     const odd = model.columns.filter(({ name }) => above(row, name) >= LEVELS[0]).sort((a, b) => above(row, b.name) - above(row, a.name));
-    return odd.slice(0, MOST_ODD).map(({ name }) => name).join(", ") + (odd.length > MOST_ODD ? `, … (${odd.length})` : "");
+    return odd.slice(0, MOST_ODD).map(({ name }) => name).join(", ") + (odd.length > MOST_ODD ? ` and ${odd.length - MOST_ODD} more` : "");
   }
 
   // Beside a value that was missing, how sure it is; beside an odd one, by how much: colours alone are not for everybody.
