@@ -257,7 +257,12 @@ def test_a_completion_does_not_undo_what_is_set_meanwhile(page, pages) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(12345678, "12,345,678"), (-1e12, "\N{MINUS SIGN}1.00e+12"), (0.00001, "1.00e\N{MINUS SIGN}5"), (1234.5, "1,235")],
+    [
+        (12345678, "12,345,678"),
+        (-1e12, "\N{MINUS SIGN}1.00e+12"),
+        (-0.00001, "\N{MINUS SIGN}1.00e\N{MINUS SIGN}5"),
+        (1234.5, "1,235"),
+    ],
 )
 def test_numbers_as_people_read_them(page, pages, value, text) -> None:
     visit(page, pages)

@@ -24,7 +24,7 @@ export function percent(share) {
 export function number(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(Number(value))) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e12 || size < 1e-4)) return Number(value).toExponential(2).replace("-", "−");
+  if (size !== 0 && (size >= 1e12 || size < 1e-4)) return Number(value).toExponential(2).replaceAll("-", "−");
   const places = size >= 1000 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1)));
   const shown = Number(value).toLocaleString("en-US", { maximumFractionDigits: Math.min(places, 6) });
   return shown.replace("-", "−");
