@@ -23,6 +23,7 @@ __all__ = [
     "odd_names_model",
     "page",
     "pages",
+    "pairs_model",
     "settled",
     "slow_down",
     "visit",
@@ -46,10 +47,18 @@ def odd_names_model() -> Model:
     return fitted(pa.table(columns | {"note": random.choice(["long" * 100, "short"], 100)}))
 
 
+@cache
+def pairs_model() -> Model:
+    """Two columns whose most likely values never occur together."""
+    pairs = np.repeat([["a", "x"], ["a", "y"], ["b", "z"]], [90, 90, 120], axis=0)
+    random = np.random.default_rng(0).permutation(len(pairs))
+    return fitted(pa.table({"first": pairs[random, 0], "second": pairs[random, 1]}), max_epochs=100)
+
+
 @pytest.fixture(scope="package")
 def pages():
     models = people_served(), Served("<b>animals", fitted(animals())), Served("accounts", accounts_model())
-    models += (Served("odd names", odd_names_model()),)
+    models += (Served("odd names", odd_names_model()), Served("pairs", pairs_model()))
     with live(*models) as server:
         yield server
 

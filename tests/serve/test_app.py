@@ -182,7 +182,7 @@ def test_rows_are_answered_in_the_format_asked_for(server, kind) -> None:
     assert answer.headers["content-type"].startswith(kind)
     read = pa.csv.read_csv if kind == CSV else lambda handle: pa.ipc.open_stream(handle).read_all()
     found = read(io.BytesIO(answer.content))["log_prob"].to_numpy()
-    assert np.array_equal(found.astype(np.float32), MODEL.score_samples(ROWS))
+    assert found.tolist() == MODEL.score_samples(ROWS).tolist()  # as doubles, as in JSON
 
 
 def test_long_answers_are_streamed(server) -> None:
@@ -265,6 +265,19 @@ def test_what_cannot_be_answered_is_a_problem_document(server, what, asked, stat
 def test_a_problem_names_the_row_and_the_column(server) -> None:
     problem = server.post("score", json={"rows": [{"wage": 1.5}, {"wage": 2.25}, {"age": 3, "wage": "x"}]}).json()
     assert (problem["row"], problem["column"]) == (2, "wage")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"age\nold\n", "Correct the value"),
+        (b"age\n", "Send rows with the columns of the model"),
+        (b"age\n1\n", "ask with absent=missing"),
+    ],
+)
+def test_the_remedy_is_one_for_what_is_wrong(server, content, said) -> None:
+    query = "?absent=missing" if b"old" in content else ""
+    assert said in server.post(f"score{query}", content=content, headers={"content-type": CSV}).json()["remedy"]
 
 
 def test_infinity_is_named_by_row_and_column(server) -> None:

@@ -16,7 +16,10 @@ def test_ask(page, pages) -> None:
     visit(page, pages, "ask")
     question = "wage > 15 | job = 'cook'"
     page.fill("#question", question)
-    page.get_by_role("button", name="Ask", exact=True).click()
+    button = page.get_by_role("button", name="Ask", exact=True)
+    lines = "each => { const text = new Range(); text.selectNodeContents(each); return text.getClientRects().length; }"
+    assert button.evaluate(lines) == 1
+    button.click()
     page.wait_for_selector(".answer")
     expected = MODEL.probability(question)
     assert close(page.locator(".answer").text_content(), expected.probability)

@@ -12,7 +12,7 @@ import pytest
 from server import people_served
 
 from browser import in_a_browser
-from pages import accounts_model, card, close, settled, slow_down, visit
+from pages import accounts_model, card, close, pairs_model, settled, slow_down, visit
 from people import fitted_people
 
 pytestmark = in_a_browser
@@ -78,7 +78,11 @@ def test_numbers_and_dates_by_typing_and_by_slider(page, pages) -> None:
     card(page, "wage").get_by_label("wage, value").fill("x")
     page.keyboard.press("Enter")
     assert card(page, "wage").get_by_label("wage, value").get_attribute("aria-invalid") == "true"
-    assert "wage: 'x' is not a number" in page.get_by_role("alert").text_content()
+    assert "wage: 'x' is not a number" in card(page, "wage").get_by_role("alert").text_content()
+    card(page, "wage").get_by_label("wage, value").fill("\N{MINUS SIGN}1,234.5")  # as the page writes numbers
+    page.keyboard.press("Enter")
+    settled(page, wage=-1234.5)
+    assert page.get_by_role("alert").count() == 0
 
 
 def test_a_number_between_two_steps_is_said_to_be_rounded(page, pages) -> None:
@@ -200,15 +204,44 @@ def test_rows_are_drawn_and_completed(page, pages) -> None:
     page.get_by_role("button", name="Draw rows like this").click()
     page.wait_for_selector("section[aria-label='Drawn rows'] tbody tr")
     assert set(page.locator("section[aria-label='Drawn rows'] tbody tr td:first-child").all_text_contents()) == {"cook"}
+    assert page.locator("section[aria-label='Drawn rows'] h2").text_content() == "20 rows drawn, given job = cook"
+    right = page.locator("section[aria-label='Drawn rows'] thead th.right").all_text_contents()
+    assert right == ["age", "debt", "wage", "score"]  # numbers, not dates
     page.get_by_role("button", name="Draw again").click()
     page.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Most likely completion").click()
     page.wait_for_function("() => document.querySelectorAll('.chip').length === 7")
-    asked = pa.table({name: ["cook"] if name == "job" else pa.nulls(1) for name in MODEL.schema.names})
-    row = MODEL.impute(asked, strategy="mode")
+    page.wait_for_function("() => Object.keys(JSON.parse(document.querySelector('main').dataset.given)).length === 7")
     given = json.loads(page.locator("main").get_attribute("data-given"))
-    assert given["score"] == row["score"][0].as_py()
-    assert given["since"] == row["since"][0].as_py().isoformat()
+    expected: dict = {"job": "cook"}
+    for listed in (True, False):
+        while rest := [each for each in MODEL.schema.fields if each.listed == listed and each.name not in expected]:
+            now, base = MODEL.conditionals(expected).columns, MODEL.conditionals().columns
+            row = pa.table({name: [expected.get(name)] for name in MODEL.schema.names})
+            filled = MODEL.impute(row, strategy="mode")
+
+            def sure(name: str, now=now, base=base, listed=listed) -> float:
+                about = now[name]
+                if listed:
+                    return about.probabilities.max()
+                return -about.standard_deviation / base[name].standard_deviation
+
+            name = max((each.name for each in rest), key=sure)
+            about = now[name]
+            value = about.values[about.probabilities.argmax()] if listed else filled[name][0].as_py()
+            if not listed and MODEL.schema.fields[MODEL.position(name)].missing:
+                value = None if about.missing >= 0.5 else about.quantiles[1]
+            expected[name] = value.isoformat() if isinstance(value, datetime.date) else value
+    assert given == expected
+
+
+def test_a_completion_is_one_that_occurs(page, pages) -> None:
+    visit(page, pages, model="pairs")
+    apart = [each.values[each.probabilities.argmax()] for each in pairs_model().conditionals().columns.values()]
+    assert apart == ["a", "z"]
+    page.get_by_role("button", name="Most likely completion").click()
+    page.wait_for_function("() => document.querySelectorAll('.chip').length === 2")
+    assert json.loads(page.locator("main").get_attribute("data-given"))["second"] in "xy"
 
 
 def test_a_completion_does_not_undo_what_is_set_meanwhile(page, pages) -> None:
@@ -220,3 +253,48 @@ def test_a_completion_does_not_undo_what_is_set_meanwhile(page, pages) -> None:
     page.wait_for_timeout(200)
     settled(page)
     assert page.locator(".chip").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12345678, "12,345,678"),
+        (-1e12, "\N{MINUS SIGN}1.00e+12"),
+        (-0.00001, "\N{MINUS SIGN}1.00e\N{MINUS SIGN}5"),
+        (1234.5, "1,235"),
+    ],
+)
+def test_numbers_as_people_read_them(page, pages, value, text) -> None:
+    visit(page, pages)
+    assert page.evaluate("async value => (await import('/static/dom.js')).number(value)", value) == text
+
+
+@pytest.mark.parametrize("delay", [100, 3000])
+def test_the_page_is_redrawn_while_a_slider_is_dragged(page, pages, delay) -> None:
+    """If answers take less than a second; otherwise the last state does not wait for those before it."""
+    visit(page, pages)
+    page.evaluate(
+        """delay => {
+            const fetch = window.fetch;
+            window.fetch = (path, options) => new Promise((found, failed) => {
+                options.signal?.addEventListener("abort", () => {
+                    window.gaveUp = true;
+                    failed(new DOMException("", "AbortError"));
+                });
+                setTimeout(() => fetch(path, options).then(found, failed), delay);
+            });
+            performance.clearMeasures();
+        }""",
+        delay,
+    )
+    slider = card(page, "age").get_by_label("age, slider")
+    for place in range(10, 30):
+        slider.evaluate("(slider, place) => { slider.value = place; slider.dispatchEvent(new Event('input')); }", place)
+        page.wait_for_timeout(50)
+    redrawn = page.evaluate("performance.getEntriesByName('made:redraw').length")
+    assert redrawn >= 2 if delay == 100 else redrawn == 0
+    age = page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('age')")
+    settled(page, age=int(age))
+    assert page.evaluate("Boolean(window.gaveUp)") == (delay == 3000)
+    page.get_by_role("button", name="Undo").click()
+    settled(page)

@@ -50,9 +50,13 @@ class Answer:
         yield (b"], " if self.facts else b"]") + rest
 
     def _csv(self) -> Iterator[bytes]:
+        double = [
+            pa.field(each.name, pa.float64() if pa.types.is_float32(each.type) else each.type)
+            for each in self.table.schema
+        ]
         for number, part in enumerate(self._parts()):
             handle = io.BytesIO()
-            write_csv(part, handle, header=number == 0)
+            write_csv(part.cast(pa.schema(double)), handle, header=number == 0)  # as exact as in JSON
             yield handle.getvalue()
 
     def _arrow(self) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -19,6 +20,7 @@ __all__ = ["check", "column_schema", "no_column", "row_schema"]
 MOST_COLUMNS = 60  # that a schema lists
 MOST_VALUES = 50  # of a column, that a schema lists
 LONGEST = 1000  # characters of a value
+NUMBER = re.compile(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?")
 SHOWN = 20  # names or values in a message
 SCALAR = {"type": ["string", "number", "boolean", "null"], "maxLength": LONGEST}
 
@@ -90,7 +92,7 @@ def _reason(error: ValidationError, names: Sequence[str]) -> str:
     if error.validator == "enum":
         values = [each for each in error.validator_value if each is not None]
         unknown = "; null if it is unknown" if None in error.validator_value else ""
-        said = f"{shortened(repr(instance), 80)} is not among the values{_guess(instance, values)}"
+        said = f"{shortened(_written(instance), 80)} is not among the values{_guess(instance, values)}"
         return f"{said} They are: {_listed(values)}{unknown}."
     if error.validator in ("maxItems", "maxLength"):
         what = " characters" if error.validator == "maxLength" else ""
@@ -98,8 +100,30 @@ def _reason(error: ValidationError, names: Sequence[str]) -> str:
     if error.validator == "type":
         wanted = error.validator_value
         words = " or ".join([wanted] if isinstance(wanted, str) else wanted)
-        return f"this should be of type {words}, not {shortened(repr(instance), 80)}."
+        mended = _mended(instance, words, error.schema)
+        return f"this should be of type {words}, not {shortened(_written(instance), 80)}{mended}."
+    if error.validator == "required":
+        return f"the argument {next(each for each in error.validator_value if each not in instance)!r} is missing."
     return f"{shortened(error.message, 200).rstrip('.')}."
+
+
+def _mended(instance: Any, wanted: str, schema: Mapping[str, Any]) -> str:
+    """How a value becomes one of the type that is wanted, if that is easy to say."""
+    inside = instance.strip() if isinstance(instance, str) else ""
+    if (wanted == "array" and inside[:1] == "[") or (wanted == "object" and inside[:1] == "{"):
+        return ": write it without quotes"
+    if "format" in schema:
+        return ": write a text such as '2024-03-01'"
+    if wanted == "array":
+        return f": put it in a list, {shortened(json.dumps([instance], ensure_ascii=False), 80)}"
+    if wanted.startswith(("number", "integer")) and NUMBER.fullmatch(inside):
+        return ": write it without quotes"
+    return ": write it in quotes" if wanted.startswith("string") and isinstance(instance, (int, float)) else ""
+
+
+def _written(value: Any) -> str:
+    """A value in a message: true, not True."""
+    return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def no_column(name: str, names: Sequence[str]) -> str:
@@ -115,4 +139,4 @@ def _guess(word: Any, known: Sequence[Any]) -> str:
 
 def _listed(values: Sequence[Any]) -> str:
     more = f", ... ({len(values)} in all)" if len(values) > SHOWN else ""
-    return ", ".join(repr(each) if isinstance(each, str) else str(each) for each in values[:SHOWN]) + more
+    return ", ".join(map(_written, values[:SHOWN])) + more

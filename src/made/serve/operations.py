@@ -21,6 +21,7 @@ from made.serve.answers import Answer
 from made.serve.bodies import Scalar
 from made.serve.dependence import dependence
 from made.serve.describe import distributions
+from made.serve.problems import Problem
 
 __all__ = ["Served", "surprises", "with_unseen"]
 
@@ -59,8 +60,10 @@ class Served:
             return rows
         names = [name for d, name in enumerate(self.names) if d != optional or name in rows.column_names]
         if lacking := [name for name in names if name not in rows.column_names]:
-            raise DataError(
-                f"the body has no column {', '.join(map(repr, lacking[:10]))}: add it, empty if it is not observed.",
+            raise Problem(
+                "data",
+                f"the body has no column {', '.join(map(repr, lacking[:10]))}.",
+                "Add it, empty if it is not observed, or ask with absent=missing.",
                 column=lacking[0],
             )
         return rows.select(names)

@@ -26,6 +26,7 @@ KINDS = {
     "body-too-large": (413, "The body is too large", "Send fewer rows at a time, or raise the limit of the server."),
     "body-too-slow": (408, "The body did not arrive in time", "Send it again, faster or in parts."),
     "media-type": (415, "The body has a type that is not read", "Send JSON, CSV, Parquet or an Arrow stream."),
+    "http": (400, "The request is not HTTP/1.1", "Use a client that speaks HTTP/1.1."),
     "token": (401, "A token is needed", "Send the header 'Authorization: Bearer TOKEN'."),
     "host": (421, "The server does not answer to this host", "Use its address, or start it with --allow-host."),
     "origin": (403, "Another site made this request", "Use the page of the server itself."),
@@ -40,6 +41,7 @@ KINDS = {
     "internal": (500, "Internal error", "Please report it."),
 }
 CAUSES = {DataError: "data", ParameterError: "request"}
+ROWS = "Send rows with the columns of the model (…/columns); empty fields, and null, are missing values."
 RETRY_AFTER = {"busy": 1, "full": 1, "late": 5, "stopping": 10, "memory": 5}
 
 
@@ -85,7 +87,9 @@ def problem_of(error: BaseException) -> Problem:
         kind = next((name for cause, name in CAUSES.items() if isinstance(error, cause)), "question")
         place = error.place if isinstance(error, QuestionError) else None
         where = None if place is None else list(place)
-        return Problem(kind, str(error), row=error.row, column=error.column, argument=error.argument, place=where)
+        remedy = ROWS if kind == "data" and error.row is None and error.column is None else None
+        facts = {"row": error.row, "column": error.column, "argument": error.argument, "place": where}
+        return Problem(kind, str(error), remedy, **facts)
     if is_out_of_memory(error):
         return Problem("memory", "there is not enough memory for this request.")
     # Arguments that the queries refuse, and what pyarrow cannot read.

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import h11
@@ -17,9 +17,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from made.errors import ParameterError
 from made.serve.bounds import Bounds
 from made.serve.gate import Gate
+from made.serve.problems import Problem
+from made.serve.security import HEADERS
 
 __all__ = ["listen", "make_server", "run"]
 
+PATIENCE = 1.0  # seconds, at most, for the answer to a client that has closed its sending side
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -47,7 +50,7 @@ def make_server(app: Gate, bounds: Bounds) -> uvicorn.Server:
         http=_Protocol,
         ws="none",
         lifespan="on",
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         limit_concurrency=bounds.connections,
@@ -63,7 +66,12 @@ class _Protocol(H11Protocol):
 
     The application is told of one too many (``state["full"]``): the refusal of uvicorn has no Retry-After, and comes
     one connection too soon.
+
+    A client that has sent all of its request may close its sending side. It looks like one that has left, so that its
+    answer is not computed for longer than ``PATIENCE``.
     """
+
+    ended = False  # whether the client has closed its sending side
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -82,6 +90,24 @@ class _Protocol(H11Protocol):
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:
             self._expect()
+
+        if self.ended and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # True: the connection stays open
+        self.ended = self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+        if self.ended:
+            asyncio.get_running_loop().call_later(PATIENCE, self.transport.close)
+        return self.ended
+
+    def send_400_response(self, msg: str) -> None:
+        problem = Problem("http", "the request cannot be read, or its head is too long.").response()
+        headers = [*problem.raw_headers, *((name.lower().encode(), value.encode()) for name, value in HEADERS.items())]
+        head = h11.Response(status_code=400, headers=[*headers, (b"connection", b"close")])
+        with suppress(h11.LocalProtocolError):  # an answer has begun
+            for part in (head, h11.Data(data=bytes(problem.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(part) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expected.cancel()

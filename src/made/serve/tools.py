@@ -137,8 +137,9 @@ def tools_of(assistant: Assistant) -> dict[str, Tool]:
         "impute": Tool(
             "Fill unknown values",
             "Complete rows: every column that is left out or null is filled, given the others. Strategy mode "
-            "(default): the most likely value of each; mean: means of numbers; sample: a joint draw. 'filled' says "
-            "how certain each filled value is: the probability of a category, a 90 % interval of a number.",
+            "(default): the most likely value of each, which need not fit each other; mean: means of numbers; sample: "
+            "a joint draw, for rows that are plausible as a whole. 'filled' says how certain each filled value is: the "
+            "probability of a category, a 90 % interval of a number.",
             _object(
                 {
                     "rows": rows | {"items": row},

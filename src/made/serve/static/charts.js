@@ -93,7 +93,7 @@ export function curve(history, W = 640) {
   if (Math.abs(lasts[0] - lasts[1]) < 14) lasts[1] = lasts[0] + (lasts[1] < lasts[0] ? -14 : 14);
   const names = points.map((each, index) => each.length ? s("text", { x: W - 84, y: lasts[index] }, lines[index][1]) : null);
   return s("svg", { class: "figure", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Learning curve: the NLL of validation rows falls to ${low.toFixed(2)} nats in ${last} epochs` },
-    ...marks.flat(), ...paths, ...names, s("text", { x: left, y: H - 6 }, `epoch ${history[0].number}`),
+    ...marks.flat(), ...paths.reverse(), ...names, s("text", { x: left, y: H - 6 }, `epoch ${history[0].number}`),
     s("text", { x: W - 90, y: H - 6, "text-anchor": "end" }, `${last}`));
 }
 

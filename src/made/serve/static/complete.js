@@ -1,5 +1,7 @@
 // What could stand at a place of a question, in the language of `made ask`.
 
+import { kindOf } from "./dom.js";
+
 const MOST_OPTIONS = 12;
 const LETTERS = String.raw`[\p{L}\p{N}_.+\-/:%]`; // of a bare word
 const TICK = "`";
@@ -54,6 +56,6 @@ export function complete(text, caret, columns) {
   const begun = ({ name }) => [...name].map((_, index) => name.length - index).find((length) => length > typed.length && before.toLowerCase().endsWith(name.slice(0, length).toLowerCase())) || 0;
   const names = columns.filter((each) => (each.name.toLowerCase().includes(typed) || begun(each)) && writtenName(each.name) !== word[0])
     .sort((a, b) => b.name.toLowerCase().startsWith(typed) - a.name.toLowerCase().startsWith(typed))
-    .map((each) => ({ text: writtenName(each.name), about: each.kind, from: word[1] === undefined && begun(each) ? caret - begun(each) : from }));
+    .map((each) => ({ text: writtenName(each.name), about: kindOf(each), from: word[1] === undefined && begun(each) ? caret - begun(each) : from }));
   return [...(typed && word[1] === undefined ? options(["not"], typed, "", from) : []), ...names].slice(0, MOST_OPTIONS);
 }

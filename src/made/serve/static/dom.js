@@ -24,13 +24,20 @@ export function percent(share) {
 export function number(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(Number(value))) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return Number(value).toExponential(2).replace("-", "−");
+  if (size !== 0 && (size >= 1e12 || size < 1e-4)) return Number(value).toExponential(2).replaceAll("-", "−");
   const places = size >= 1000 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1)));
   const shown = Number(value).toLocaleString("en-US", { maximumFractionDigits: Math.min(places, 6) });
   return shown.replace("-", "−");
 }
 
+// The number that a person has typed, with a minus of any kind and commas between thousands, as this page writes them.
+export function typedNumber(text) {
+  const plain = text.replace("−", "-");
+  return Number(/^-?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain) ? plain.replaceAll(",", "") : plain);
+}
+
 export const isDate = (column) => column.dtype === "date" || column.dtype === "datetime";
+export const kindOf = (column) => (isDate(column) && !column.values.length ? { date: "date", datetime: "time" }[column.dtype] : column.kind);
 
 export function moment(seconds, column) {
   const text = new Date(1000 * seconds).toISOString();

@@ -1,10 +1,11 @@
 // Rows: a file's rows, the oddest first, with the entries that make them odd, filled gaps, and predictions.
 
-import { about as rounded, ask, h, isDate, number, percent, problem, say, unseen } from "./dom.js";
+import { Refused, about as rounded, ask, h, isDate, number, percent, problem, say, unseen } from "./dom.js";
 import { cell, download, isNumber } from "./table.js";
 
 const PAGE = 50;
 const TYPES = { csv: "text/csv", parquet: "application/vnd.apache.parquet", arrows: "application/vnd.apache.arrow.stream" };
+const MOST_ODD = 2;
 const LEVELS = [1, 2, 4, 7]; // nats above what is usual in the column
 
 export async function start(main, model) {
@@ -31,7 +32,7 @@ export async function start(main, model) {
     const own = file = { name: chosen.name, content: chosen, type: TYPES[suffix] };
     result.replaceChildren(h("p", { class: "quiet" }, "Reading …"));
     try {
-      if (!own.type) throw new Error(`'${chosen.name}' is neither .csv nor .parquet.`);
+      if (!own.type) throw new Refused({ title: "This file cannot be read", detail: `'${chosen.name}' is neither .csv nor .parquet.` });
       const [odd, filled] = await Promise.all([about(own, "explain?"), about(own, "impute?strategy=mode&uncertainty=true&")]);
       if (own !== file) return; // another file has been chosen
       found = { ...odd, surprise: odd.rows, rows: filled.rows, filled: new Map((filled.filled || []).map((each) => [`${each.row} ${each.column}`, each])), target: null, predicted: null };
@@ -40,7 +41,10 @@ export async function start(main, model) {
       found.page = PAGE;
       say(`${found.rows.length} rows, the oddest first.`);
       show();
-    } catch (error) { if (own === file) result.replaceChildren(problem(error)); }
+    } catch (error) {
+      if (error instanceof Refused) error.problem.detail = error.problem.detail.replace(/^the body\b/, own.name); // as people know it
+      if (own === file) result.replaceChildren(problem(error));
+    }
   }
 
   async function predict(name) {
@@ -65,6 +69,14 @@ export async function start(main, model) {
     return [value === null ? "missing" : String(value), percent(Math.max(...Object.entries(values).filter(([key]) => key.startsWith("p(")).map(([, share]) => share)))];
   }
 
+  const above = (row, name) => (found.surprise[row][name] === null ? 0 : found.surprise[row][name] - found.usual[name]);
+
+  // The entries that make a row odd, the oddest first: in a wide table they may be far to the right.
+  function oddest(row) {
+    const odd = model.columns.filter(({ name }) => above(row, name) >= LEVELS[0]).sort((a, b) => above(row, b.name) - above(row, a.name));
+    return odd.slice(0, MOST_ODD).map(({ name }) => name).join(", ") + (odd.length > MOST_ODD ? ` and ${odd.length - MOST_ODD} more` : "");
+  }
+
   // Beside a value that was missing, how sure it is; beside an odd one, by how much: colours alone are not for everybody.
   function entry(row, column) {
     const filled = found.filled.get(`${row} ${column.name}`), value = found.rows[row][column.name];
@@ -75,10 +87,9 @@ export async function start(main, model) {
         listed ? percent(filled.probability) : `${low} – ${high}`);
     }
     const surprise = found.surprise[row][column.name];
-    const above = surprise === null ? 0 : surprise - found.usual[column.name];
-    const level = LEVELS.filter((least) => above >= least).length;
+    const more = above(row, column.name), level = LEVELS.filter((least) => more >= least).length;
     return cell(value, column, { class: level ? `odd${level}` : "", title: surprise === null ? null : `surprise ${number(surprise, 3)} nats, usually ${number(found.usual[column.name], 3)}` },
-      level ? `+${above.toFixed(1)}` : null);
+      level ? `+${more.toFixed(1)}` : null);
   }
 
   // The rows with what was filled in, log p, the surprise of each entry, how sure the filled ones are, and the predictions.
@@ -106,10 +117,10 @@ export async function start(main, model) {
     const select = h("select", { id: "predict", onchange: () => predict(select.selectedIndex ? model.columns[select.selectedIndex - 1].name : null) }, h("option", {}, "none"), model.columns.map((column) => h("option", { selected: column.name === found.target }, column.name)));
     const swatch = (name, text) => h("span", {}, h("span", { class: `swatch ${name}` }), text);
     const counts = `${found.rows.length.toLocaleString("en-US")} rows of ${file.name}; mean log p ${number(found.log_prob.reduce((sum, each) => sum + Number(each), 0) / found.rows.length, 5)}; ${found.filled.size.toLocaleString("en-US")} missing values filled`;
-    const head = h("tr", {}, h("th", { scope: "col", class: "right" }, "row"), h("th", { scope: "col", class: "right" }, "log p"),
+    const head = h("tr", {}, h("th", { scope: "col", class: "right" }, "row"), h("th", { scope: "col", class: "right" }, "log p"), h("th", { scope: "col" }, "odd entries"),
       found.predicted ? [h("th", { scope: "col" }, `predicted ${found.target}`), h("th", { scope: "col" }, "certainty")] : [],
       model.columns.map((column) => h("th", { scope: "col", class: isNumber(column) ? "right" : null }, column.name)));
-    const rows = found.order.slice(0, found.page).map((row) => h("tr", {}, h("th", { scope: "row", class: "right" }, String(row)), h("td", { class: "right" }, number(found.log_prob[row], 5)),
+    const rows = found.order.slice(0, found.page).map((row) => h("tr", {}, h("th", { scope: "row", class: "right" }, String(row)), h("td", { class: "right" }, number(found.log_prob[row], 5)), h("td", { title: oddest(row) }, oddest(row)),
       found.predicted ? prediction(row).map((text) => h("td", {}, text)) : [], model.columns.map((column) => entry(row, column))));
     result.replaceChildren(h("div", { class: "legend" }, h("strong", {}, counts), h("span", { class: "tools push" }, h("label", {}, "Predict ", select),
       h("button", { class: "btn", type: "button", onclick: save }, "Download"))),

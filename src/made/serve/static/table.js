@@ -1,12 +1,12 @@
 // Rows as a table.
 
-import { h, shown } from "./dom.js";
+import { h, isDate, shown } from "./dom.js";
 
-export const isNumber = (column) => !column.values.length || column.values.every((each) => each === null || typeof each === "number");
+export const isNumber = (column) => !column.values.length ? !isDate(column) : column.values.every((each) => each === null || typeof each === "number");
 
 // A value, and beside it something about it.
 export function cell(value, column, attributes = {}, more = null) {
-  const text = value === null || value === undefined ? "" : typeof value === "string" ? value : shown(value, column);
+  const text = value === null || value === undefined ? "" : typeof value !== "string" ? shown(value, column) : isDate(column) ? value.replace("T", " ") : value;
   const right = isNumber(column) && typeof value === "number" ? "right" : "";
   return h("td", { ...attributes, class: `${right} ${attributes.class || ""}`.trim() || null }, text, more ? h("span", { class: "more" }, ` (${more})`) : null);
 }

@@ -1,6 +1,6 @@
 // What if: every column is a control; set some, and see how the distributions of all others move.
 
-import { about as rounded, ask, h, isDate, moment, number, percent, problem, say, seconds, shown, unseen } from "./dom.js";
+import { about as rounded, ask, h, isDate, kindOf, moment, number, percent, problem, say, seconds, shown, typedNumber, unseen } from "./dom.js";
 import { distance, firstValue, histogram, lastValue, scaleOf, shareBar } from "./charts.js";
 import { go } from "./page.js";
 import { rowsTable } from "./table.js";
@@ -9,6 +9,8 @@ const MOST_VALUES = 8;
 const MOST_CARDS = 60;
 const MOST_MOVES = 5;
 const DRAWN = 20;
+const MOST_ROUNDS = 12; // of questions, until all columns of a completion are set
+const LONG = 1000; // milliseconds that a newer state waits for an older one
 
 const keyOf = (value) => (value === null ? "" : String(value));
 
@@ -63,16 +65,37 @@ export async function start(main, model, options) {
       h("label", { class: "small quiet" }, "Order ", order), h("label", { class: "small quiet" }, "Find ", find))),
     trouble, drawn, cards);
 
-  // The newest state wins: an answer to an older one is not waited for.
-  let current = null;
-  async function load(begin, { step = true } = {}) {
-    if (current) current.abort();
-    const own = current = new AbortController();
+  function fail(error) {
+    trouble.replaceChildren(problem(error));
+    trouble.scrollIntoView({ block: "nearest" });
+  }
+
+  // One request at a time, and the newest state next: while a slider is dragged, the page is redrawn as fast as answers
+  // come. A newer state does not wait for an answer that takes long.
+  let current = null, next = null;
+  function load(begin, { step = true } = {}) {
+    next = { begin, step: step || (next !== null && next.step) };
+    if (current) setTimeout((own) => { if (own && own === current?.controller) own.abort(); }, Math.max(0, current.start + LONG - performance.now()), current.controller);
+    else current = { done: answerAll() };
+    return current.done;
+  }
+
+  async function answerAll() {
+    await null; // until `current` is set
+    while (next) {
+      const { begin, step } = next;
+      next = null;
+      Object.assign(current, { controller: new AbortController(), start: performance.now() });
+      await show(begin, step, current.controller.signal);
+    }
+    current = null;
+  }
+
+  async function show(begin, step, signal) {
     if (step) state.last = state.now || state.base;
     try {
       const given = new Map(state.given);
-      const found = given.size ? await conditionals(given, own.signal) : { log_prob: 0, columns: [...state.base.values()] };
-      if (own.signal.aborted) return;
+      const found = given.size ? await conditionals(given, signal) : { log_prob: 0, columns: [...state.base.values()] };
       state.now = asMap(found);
       state.logProb = found.log_prob;
       state.shownGiven = given;
@@ -80,13 +103,11 @@ export async function start(main, model, options) {
       render();
       requestAnimationFrame(() => setTimeout(() => performance.measure("made:redraw", { start: begin, end: performance.now() })));
     } catch (error) {
-      if (error.name === "AbortError") return;
+      if (next) return; // the newer state is what counts
       state.now = state.now || state.base;
       state.logProb = undefined;
       render();
-      trouble.replaceChildren(problem(error));
-    } finally {
-      if (current === own) current = null;
+      fail(error);
     }
   }
 
@@ -123,7 +144,8 @@ export async function start(main, model, options) {
       unset.hidden = !isSet;
       const moved = now && before && state.shownGiven && state.shownGiven.size ? distance(now, before) : 0;
       about.className = moved >= 0.01 ? "about moved" : "about";
-      about.textContent = isSet ? "set" : moved >= 0.01 ? `moved ${percent(moved)}` : column.kind;
+      about.textContent = isSet ? "set" : moved >= 0.01 ? `moved ${percent(moved)}` : kindOf(column);
+      about.title = !isSet && moved >= 0.01 ? "How much of the probability is now elsewhere (total variation distance)" : "";
       draw(now, before);
     } };
     made.set(column.name, found);
@@ -182,24 +204,28 @@ export async function start(main, model, options) {
       oninput: () => set(column.name, value(atPlace(Number(slider.value))), { dragging: true }),
       onchange: () => { state.dragging = false; } });
     const type = dates ? (column.dtype === "date" ? "date" : "datetime-local") : "text";
+    const wrong = h("div");
+    const refuse = (text) => {
+      const said = text !== null && h("p", { class: "problem small", role: "alert" }, `${column.name}: '${text}' is not a ${dates ? "date" : "number"}.`);
+      wrong.replaceChildren(...(said ? [said] : []));
+      typed.setAttribute("aria-invalid", text !== null);
+    };
     const typed = h("input", { type, inputmode: "decimal", "aria-label": `${column.name}, value`, placeholder: "unknown", onchange: () => {
-      const text = typed.value.trim().replace("−", "-");
-      if (text === "") { if (state.given.has(column.name)) set(column.name, undefined); return; }
-      const wrong = !Number.isFinite(dates ? seconds(text) : Number(text));
-      typed.setAttribute("aria-invalid", wrong);
-      if (wrong) trouble.replaceChildren(problem(new Error(`${column.name}: '${text}' is not a ${dates ? "date" : "number"}.`)));
-      else set(column.name, dates ? text : Number(text));
+      const text = typed.value.trim(), read = dates ? seconds(text) : typedNumber(text);
+      refuse(text === "" || Number.isFinite(read) ? null : text);
+      if (text === "") { if (state.given.has(column.name)) set(column.name, undefined); }
+      else if (Number.isFinite(read)) set(column.name, dates ? text : read);
     } });
     const stats = h("div", { class: "stats" });
     const end = (real) => h("span", { class: "end", "aria-hidden": "true" }, rounded(real, column));
-    body.append(plot, slider, h("div", { class: dates ? "numbers dates" : "numbers" }, end(low), typed, end(high)), stats);
+    body.append(plot, slider, h("div", { class: dates ? "numbers dates" : "numbers" }, end(low), typed, end(high)), wrong, stats);
     return (now, before) => {
       const isSet = state.given.has(column.name) && state.given.get(column.name) !== null;
       plot.replaceChildren(histogram(column, now, before, isSet ? given() : null));
       const where = isSet ? placeOf(given()) : placeOf(base.quantiles[1]);
       if (Number(slider.value) !== where && document.activeElement !== slider) slider.value = where;
       slider.setAttribute("aria-valuetext", isSet ? shown(given(), column) : "unknown");
-      if (document.activeElement !== typed) typed.removeAttribute("aria-invalid");
+      if (document.activeElement !== typed) refuse(null);
       if (document.activeElement !== typed) typed.value = isSet ? (dates ? state.given.get(column.name) : String(given())) : "";
       const stat = (name, text, title) => h("span", { title }, `${name} `, h("b", {}, text));
       stats.replaceChildren(...(now ? [stat("mean", rounded(now.mean, column), `before: ${rounded(before.mean, column)}`),
@@ -219,12 +245,13 @@ export async function start(main, model, options) {
     return [`${shown(column.values[most], column)} ${percent(before.probabilities[most])} → `, h("b", {}, percent(now.probabilities[most]))];
   }
 
+  const written = (name, value) => `${name} = ${typeof value === "string" ? value : shown(value, model.byName.get(name))}`;
+
   function render() {
     const before = state.against === "last" && state.last ? state.last : state.base;
     const given = state.given;
     chips.replaceChildren(...(given.size ? [...given].map(([name, value]) => {
-      const column = model.byName.get(name);
-      const text = `${name} = ${typeof value === "string" ? value : shown(value, column)}`;
+      const text = written(name, value);
       return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Clear ${text}`, onclick: () => set(name, undefined) }, "×"));
     }) : [h("span", { class: "quiet" }, "Nothing is set. Click a value, or move a slider: all other columns answer at once.")]), logp);
     logp.textContent = given.size && state.logProb !== undefined ? `log p of what is set: ${number(state.logProb, 5)}` : "";
@@ -259,30 +286,41 @@ export async function start(main, model, options) {
 
   async function drawRows() {
     try {
-      const found = await ask(`${model.path}/sample`, { body: { count: DRAWN, given: Object.fromEntries(state.given), random_state: Math.floor(Math.random() * 2 ** 32) } });
+      const given = state.given, known = [...given].map((each) => written(...each)).join(", ");
+      const found = await ask(`${model.path}/sample`, { body: { count: DRAWN, given: Object.fromEntries(given), random_state: Math.floor(Math.random() * 2 ** 32) } });
       drawn.hidden = false;
-      drawn.replaceChildren(h("div", { class: "tools" }, h("h2", {}, `${found.rows.length} rows drawn from the model`), h("span", { class: "push" }),
+      drawn.replaceChildren(h("div", { class: "tools" }, h("h2", {}, `${found.rows.length} rows drawn${known ? `, given ${known}` : ""}`), h("span", { class: "push" }),
         button("Draw again", drawRows), button("Close", () => { drawn.hidden = true; draw.focus(); })), h("p"), rowsTable(model, found.rows));
       drawn.scrollIntoView({ block: "nearest" });
       say(`${found.rows.length} rows drawn.`);
-    } catch (error) { trouble.replaceChildren(problem(error)); }
+    } catch (error) { fail(error); }
   }
 
-  // Where "missing" is a value of its own, rows cannot leave the column open: its distribution says what is most likely.
-  function mode(column) {
-    const now = state.now.get(column.name);
+  // The value of a column that nothing sets. `filled` is the row with most likely numbers; where "missing" is a value of
+  // its own, a row cannot leave the column open, and its distribution says what is most likely.
+  function likely(column, now, filled) {
     if (column.values.length) return column.values[now.probabilities.indexOf(Math.max(...now.probabilities))];
+    if (!column.missing) return filled[column.name];
     return now.missing >= 0.5 ? null : isDate(column) ? moment(now.quantiles[1], column) : now.quantiles[1];
   }
 
+  const certainty = (column, now) => (column.values.length ? Math.max(...now.probabilities) : -now.standard_deviation / (state.base.get(column.name).standard_deviation || 1));
+
+  // The surest columns first, the others given these: most likely values that are found apart need not fit each other.
   async function completion() {
-    const given = state.given;
+    const begin = state.given, found = new Map(begin);
+    const open = model.columns.filter(({ name }) => !begin.has(name));
     try {
-      const found = await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [Object.fromEntries(given)] } });
-      if (given !== state.given) return; // something else has been set since
-      const likely = (column) => (given.has(column.name) ? given.get(column.name) : column.missing ? mode(column) : found.rows[0][column.name]);
-      await change(new Map(model.columns.map((column) => [column.name, likely(column)])));
-    } catch (error) { trouble.replaceChildren(problem(error)); }
+      for (const part of [open.filter(({ values }) => values.length), open.filter(({ values }) => !values.length)]) {
+        for (let rounds = Math.min(part.length, MOST_ROUNDS); rounds > 0; rounds -= 1) {
+          const now = asMap(await conditionals(found)), known = Object.fromEntries(found);
+          const filled = part[0].values.length ? null : (await ask(`${model.path}/impute?strategy=mode`, { body: { rows: [known] } })).rows[0];
+          part.sort((a, b) => certainty(b, now.get(b.name)) - certainty(a, now.get(a.name)));
+          for (const column of part.splice(0, Math.ceil(part.length / rounds))) found.set(column.name, likely(column, now.get(column.name), filled));
+        }
+      }
+      if (begin === state.given) await change(new Map(model.columns.map(({ name }) => [name, found.get(name)]))); // else something has been set since
+    } catch (error) { fail(error); }
   }
 
   await load(performance.now());
