@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 __all__ = [
@@ -17,7 +18,7 @@ __all__ = [
     "ParameterError",
     "QuestionError",
 ]
-__all__ += ["UnseenWarning", "WorkerLost", "is_out_of_memory"]
+__all__ += ["UninformativeError", "UnseenWarning", "WorkerLost", "is_out_of_memory"]
 
 
 class MadeError(ValueError):
@@ -51,6 +52,16 @@ class MadeError(ValueError):
 
 class DataError(MadeError):
     """Data that cannot be used: a value outside the support of its column, a corrupt file."""
+
+
+class UninformativeError(DataError):
+    """A column that says nothing about other columns or rows: without a value, or with a different one in each row.
+
+    Attributes:
+        kinds: every such column of the table, and the kind to set to use it anyway; ``None`` if it has no value.
+    """
+
+    kinds: Mapping[str, str | None] = MappingProxyType({})
 
 
 class ModelError(MadeError):

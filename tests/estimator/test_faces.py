@@ -319,3 +319,75 @@ def test_wrong_arguments_are_named(fitted) -> None:
         MADEClassifier(TINY).fit(FRAME, FRAME["colour"])
     with pytest.raises(QuestionError, match="there is no target"):
         MADEClassifier(fitted).predict(FRAME)
+    for face in (MADEClassifier, MADERegressor):
+        remedy = rf"{face.__name__}\(model, target='weight'\)"
+        with pytest.raises(QuestionError, match=rf"the fitted model has none.* {remedy}"):
+            face(fitted).fit(FRAME.drop(columns="weight"), FRAME["weight"])
+
+
+def with_useless(rows: int = 120) -> pd.DataFrame:
+    """Rows of which a fold lacks every value of a column, another column is empty, and one nearly an identifier."""
+    frame = FRAME.head(rows).assign(late=np.where(np.arange(rows) < rows * 2 / 3, np.nan, HEIGHT[:rows]), empty=np.nan)
+    return frame.assign(name=[f"name {max(each, 20)}" for each in range(rows)])
+
+
+@pytest.mark.filterwarnings("ignore:columns without a value:UserWarning", "ignore:columns that look:UserWarning")
+@pytest.mark.parametrize("face", FACES)
+def test_a_fold_without_a_value_of_a_column_does_not_give_nan(face) -> None:
+    frame, columns = with_useless(), {"name": "categorical"}
+    y = frame.pop("weight") if face is MADERegressor else LABEL.head(len(frame))
+    estimator = face(clone(TINY).set_params(columns=columns))
+    if face is MADEImputer:
+        estimator = make_pipeline(estimator, OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    y, scoring = (np.ones(len(frame)), "accuracy") if face is MADEOutlierDetector else (y, None)
+    assert np.isfinite(cross_val_score(estimator, frame, y, cv=KFold(3), scoring=scoring, error_score="raise")).all()
+
+
+@pytest.mark.parametrize("columns", ["auto", {"colour": "categorical"}, ["auto"] * 7, {6: "auto"}])
+def test_columns_that_say_nothing_are_left_out_with_a_warning(columns) -> None:
+    frame = with_useless().assign(name=[f"name {each}" for each in range(120)])
+    model = clone(TINY).set_params(columns=columns)
+    with (
+        pytest.warns(UserWarning, match="columns without a value are left out: 'empty'"),
+        pytest.warns(UserWarning, match=r"left out: 'name'\. .* MADE\(columns={'name': 'categorical'}\)"),
+    ):
+        classifier = MADEClassifier(model).fit(frame, LABEL.head(120))
+    known = ["colour", "rooms", "height", "weight", "late"]
+    assert list(classifier.feature_names_in_) == known
+    assert np.array_equal(classifier.predict(frame), classifier.predict(frame[known]))
+    with pytest.raises(DataError, match=r"'empty'.*no observed value"):
+        MADEClassifier(model, target="empty").fit(frame)
+    with pytest.raises(DataError, match=r"'empty'.*no observed value"):
+        MADEClassifier(model, target=0).fit(frame)  # the number would be that of another column
+
+
+def test_an_imputer_leaves_out_columns_without_a_value_and_keeps_identifiers() -> None:
+    frame = with_useless().assign(name=[f"name {each}" for each in range(120)])
+    frame.loc[3, "name"] = None
+    with pytest.warns(UserWarning, match="columns without a value are left out: 'empty'"):
+        imputer = MADEImputer(TINY).fit(frame)
+    filled = imputer.transform(frame)
+    assert list(filled.columns) == [name for name in frame if name != "empty"]
+    assert not filled.isna().any().any()
+    assert list(imputer.get_feature_names_out(list(frame))) == list(filled.columns)
+    rows = frame[["height", "empty"]].to_numpy()
+    with pytest.warns(UserWarning, match="columns without a value are left out: 'x1'"):
+        assert MADEImputer(TINY).fit(rows).transform(rows).shape == (120, 1)
+
+
+@pytest.mark.filterwarnings("ignore:columns without a value:UserWarning")
+@pytest.mark.parametrize("estimator", [MADEImputer(TINY), clone(TINY).set_params(columns={"empty": "drop"})])
+def test_names_without_columns_that_are_left_out(estimator) -> None:
+    frame = with_useless()[["height", "empty", "rooms"]]
+    columns = ColumnTransformer([("some", estimator, list(frame))]).set_output(transform="pandas")
+    assert list(columns.fit_transform(frame)) == ["some__height", "some__rooms"]
+
+
+@pytest.mark.parametrize("target", [None, LABEL])
+def test_a_model_with_a_target_answers_with_and_without_columns_that_are_left_out(target) -> None:
+    model = clone(TINY).set_params(columns={"rooms": "drop"}).fit(FRAME, target)
+    without = FRAME.drop(columns="rooms")
+    assert list(model.feature_names_in_) == list(without.columns)
+    assert np.array_equal(model.score_samples(FRAME), model.score_samples(without))
+    assert np.isfinite(model.score(FRAME, target))
+    assert list(model.impute(FRAME).columns) == list(without.columns)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_features
 
-from made.errors import ParameterError
+from made.errors import ParameterError, UninformativeError
 from made.estimator.made import MADE
 from made.model.model import Model
 from made.tables.schema import Kinds
@@ -31,6 +32,7 @@ class Face(BaseEstimator):  # type: ignore[misc]
     model: MADE | Model | None
     random_state: int | np.random.RandomState | None
     made_: MADE
+    fills: ClassVar[bool] = False  # whether it returns the columns of X, and so may not leave one out that has values
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -98,7 +100,41 @@ class Face(BaseEstimator):  # type: ignore[misc]
         if y is not None:
             with suppress(TypeError):  # rows without columns, which are refused below
                 made.columns = _with_target(made.columns, _num_features(X), kind)
-        self.made_ = made.fit(X, y, sample_weight)
+        try:
+            made.fit(X, y, sample_weight)
+        except UninformativeError as error:
+            if y is None and not self._may_change(error.kinds):
+                raise
+            made.columns = _with_kinds(made.columns, self._kinds_of_useless(error.kinds), X)
+            made.fit(X, y, sample_weight)
+        self.made_ = made
+
+    def _may_change(self, columns: Collection[str]) -> bool:
+        """Whether these columns may be left out, or be of another kind."""
+        return True
+
+    def _kinds_of_useless(self, kinds: Mapping[str, str | None]) -> dict[str, str]:
+        """The kinds of columns that say nothing, instead of an error: a fold of a cross-validation may have some."""
+        empty = [name for name, kind in kinds.items() if kind is None]
+        keys = {name: kind for name, kind in kinds.items() if kind is not None}
+        if empty:
+            warnings.warn(f"columns without a value are left out: {', '.join(map(repr, empty))}.", stacklevel=4)
+        if keys and not self.fills:
+            warnings.warn(
+                f"columns that look like identifiers are left out: {', '.join(map(repr, keys))}. To use them, set "
+                f"their kinds: MADE(columns={keys!r}).",
+                stacklevel=4,
+            )
+        return dict.fromkeys(kinds, "drop") | (keys if self.fills else {})
+
+
+def _with_kinds(columns: Kinds, kinds: Mapping[str, str], X: Any) -> Kinds:
+    """The kinds of the columns, with others for some of them."""
+    if isinstance(columns, str):
+        columns = {} if columns == "auto" else [columns] * _num_features(X)
+    changed: dict[str | int, Any] = dict(columns if isinstance(columns, Mapping) else enumerate(columns))
+    changed.update(kinds)
+    return changed
 
 
 def _with_target(columns: Kinds, width: int, kind: Any) -> Kinds:

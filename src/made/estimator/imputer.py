@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Collection
+from typing import Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import TransformerMixin
 
 from made.errors import ParameterError
 from made.estimator.face import Face
 from made.estimator.made import MADE
+from made.estimator.names import KeptNamesMixin
 from made.model.model import Model, RandomState
 
 STRATEGIES = ("mean", "mode", "sample")
 
 
-class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore[misc]
+class MADEImputer(KeptNamesMixin, TransformerMixin, Face):  # type: ignore[misc]
     """Fills missing values of numbers, text and dates from the observed values of each row.
+
+    A column without any value is left out, with a warning, as by the imputers of scikit-learn.
 
     Arguments:
         model: the :class:`made.MADE` to fit; or a fitted one or a :class:`made.Model`, which is used as it is.
@@ -36,6 +40,8 @@ class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore
         >>> imputer.transform([[1, np.nan, 1]]).tolist()
         [[1.0, 1.0, 1.0]]
     """
+
+    fills: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -72,3 +78,7 @@ class MADEImputer(OneToOneFeatureMixin, TransformerMixin, Face):  # type: ignore
         if n_draws > 1:
             return drawn
         return [drawn] if nw.dependencies.is_into_dataframe(drawn) else drawn[None]
+
+    @property
+    def _left_out(self) -> Collection[int]:
+        return self.made.model_.config.schema.dropped.values()

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.utils import ClassifierTags, Tags, check_random_state
 
 from made.errors import ModelError, ParameterError
-from made.estimator.names import check_names
+from made.estimator.names import KeptNamesMixin, check_names, without_columns
 from made.estimator.queries import Queries
 from made.io.files import Files, are_paths
 from made.model.encode import AnyTable
@@ -30,7 +30,7 @@ from made.training.weights import checked_weights
 from made.training.workers import ALONE, Workers
 
 
-class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class MADE(Queries, KeptNamesMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
     r"""A distribution over the rows of a table, modelled by a masked autoencoder.
 
     Answers are probabilities under the fitted model, or densities where columns are numeric. A missing value (NaN,
@@ -224,7 +224,8 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
         head = table.head
         left_out: list[str | int] = [*head.dropped, *head.dropped.values()]
         valid_table = None if X_valid is None else _table(X_valid, left_out, len(head.columns))
-        check_names(self, head.native(X if isinstance(table, Table) else None) if y is None else X, reset=True)
+        rows = X if isinstance(table, Table) else None
+        check_names(self, head.native(rows) if y is None else without_columns(X, head.dropped), reset=True)
         self.n_features_in_ = len(head.columns) - (y is not None)
         seed = self.random_state
         if not (seed is None or isinstance(seed, numbers.Integral)):
@@ -283,6 +284,10 @@ class MADE(Queries, OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEs
     def transform(self, X: Any) -> Any:
         """The rows with the most likely value for each missing one, :meth:`impute` by mode."""
         return self.impute(X, strategy="mode")
+
+    @property
+    def _left_out(self) -> Collection[int]:
+        return self.model_.config.schema.dropped.values()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder; see :meth:`made.model.Model.save`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import narwhals as nw
@@ -61,8 +61,20 @@ class Supervised(Face):
             )
         return values
 
+    def _may_change(self, columns: Collection[str]) -> bool:
+        """Not the target, nor columns before it, if it is given by number."""
+        return isinstance(self.target, str) and self.target not in columns
+
     def _column(self) -> str | int | None:
         """The column to predict."""
+        if self.target is None and self.made.target_ is None:
+            names = self.made.model_.schema.names
+            raise QuestionError(
+                f"there is no target: the fitted model has none, so name the column to predict, such as "
+                f"{type(self).__name__}(model, target={names[-1]!r}). The columns are {', '.join(names[:20])}"
+                f"{', ...' if len(names) > 20 else ''}.",
+                argument="target",
+            )
         return self.made.target_ if self.target is None else self.target
 
 

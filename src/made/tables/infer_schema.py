@@ -20,7 +20,7 @@ from made.columns.point_masses import PointMasses
 from made.columns.registry import find_kind, kind_names
 from made.columns.transform import choose_curve
 from made.columns.unseen import Unseen
-from made.errors import DataError, ModelError, ParameterError
+from made.errors import DataError, ModelError, ParameterError, UninformativeError
 from made.hints import hint
 from made.tables.field import OTHER, Field
 from made.tables.plain import Dtype, Values, fitting, is_missing, plain, typed
@@ -63,10 +63,8 @@ def infer(
     own = None if listed or (isinstance(kind, str) and kind in BUILT_IN) else _plugin(kind, label)
     dtype, declared, missing = column.dtype, column.declared, missing and column.missing > 0
     if not column.count:
-        raise DataError(
-            f"{label} has no observed value, so nothing can be learned about it: leave it out, "
-            f"{hint(columns={name: 'drop'})}."
-        )
+        message = f"{label} has no observed value, so nothing can be learned about it"
+        raise _uninformative(f"{message}: leave it out, {hint(columns={name: 'drop'})}.", name, None)
     if own is not None:
         return _of_plugin(name, own, column, label, missing)
     reserved = 0.0
@@ -240,11 +238,18 @@ def _refuse_keys(column: ColumnSummary, name: str, label: str) -> None:
         raise _identifier(f"{label}: its {rows} values are {counted}", name, "numeric")
 
 
-def _identifier(found: str, name: str, other: str) -> DataError:
-    return DataError(
+def _identifier(found: str, name: str, other: str) -> UninformativeError:
+    message = (
         f"{found}, so it looks like an identifier, which says nothing about other rows: leave it out, "
         f"{hint(columns={name: 'drop'})}, or use it anyway, {hint(columns={name: other})}."
     )
+    return _uninformative(message, name, other)
+
+
+def _uninformative(message: str, name: str, kind: str | None) -> UninformativeError:
+    error = UninformativeError(message, column=name)
+    error.kinds = {name: kind}
+    return error
 
 
 def _numeric(summary: ColumnSummary, missing: bool, *, plainly: bool, extrapolate: bool) -> Column:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from made.columns.group import Columns
 from made.columns.registry import kind_names
-from made.errors import DataError, ParameterError, UnseenWarning
+from made.errors import DataError, ParameterError, UninformativeError, UnseenWarning
 from made.tables.cuts import find_cuts
 from made.tables.field import Field
 from made.tables.infer_schema import infer
@@ -150,18 +150,18 @@ class Schema:
                 raise ParameterError(
                     f"'missing' of {name!r} should be 'unobserved' or 'category', not {each!r}.", argument="missing"
                 )
-        fields = [
-            infer(
-                summary.columns[d],
-                names[place],
-                chosen[place],
-                treated[place] == "category",
-                unseen,
-                extrapolate,
-                label=head.label(d),
-            )
-            for d, place in enumerate(head.places)
-        ]
+        fields: list[Field] = []
+        useless: list[UninformativeError] = []
+        for d, place in enumerate(head.places):
+            category = treated[place] == "category"
+            options: Any = {"unseen": unseen, "extrapolate": extrapolate, "label": head.label(d)}
+            try:
+                fields.append(infer(summary.columns[d], names[place], chosen[place], category, **options))
+            except UninformativeError as error:
+                useless.append(error)
+        if useless:
+            useless[0].kinds = {name: kind for error in useless for name, kind in error.kinds.items()}
+            raise useless[0]
         fields = [replace(field, storage=summary.storage(d, field.dtype)) for d, field in enumerate(fields)]
         return cls(fields, named=head.names is not None, dropped=head.dropped)
 
