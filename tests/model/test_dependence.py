@@ -47,6 +47,14 @@ def test_of_lists_of_values_it_is_a_sum(binary, a, b) -> None:
     found = binary.mutual_information(a, b)
     assert found.nats == pytest.approx((summed(binary, a, b) + summed(binary, b, a)) / 2, abs=1e-8)
     assert (found.standard_error, found.nats > 0) == (0, True)
+    assert found.disagreement == pytest.approx(abs(summed(binary, a, b) - summed(binary, b, a)) / 2, abs=1e-8)
+    assert found.disagreement > 1e-5  # or the line above could not fail
+
+
+def test_the_directions_of_one_distribution_agree() -> None:
+    rows = np.random.default_rng(0).integers(2, size=(60, 2))
+    independent = MADE(**TINY, max_epochs=0).fit(rows.astype(float))
+    assert independent.mutual_information(0, 1).disagreement == pytest.approx(0, abs=1e-12)
 
 
 def test_of_a_view_it_is_conditional(binary) -> None:
@@ -85,6 +93,7 @@ def test_all_pairs(mixed) -> None:
     first, second, strongest = found.strongest(1)[0]
     assert {first, second} == {"x", "sign"}
     assert strongest.nats == np.nanmax(found.nats)
+    assert strongest.disagreement == found.disagreement[0, 3] > 0
     assert found.correlation[0, 1] == pytest.approx(0.6, abs=0.05)
     assert "± " in str(strongest)
 

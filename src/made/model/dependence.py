@@ -30,7 +30,9 @@ class MutualInformation:
 
     Attributes:
         nats: the estimate; below zero only by chance.
-        standard_error: its standard error; 0 for a sum.
+        standard_error: its standard error by sampling; 0 for a sum.
+        disagreement: half the difference between the two directions. It is 0 for a model whose conditionals belong to
+            one distribution; those of an any-order model do so only approximately.
 
     Example:
         >>> print(MutualInformation(0.2513, 0.0124))
@@ -39,6 +41,7 @@ class MutualInformation:
 
     nats: float
     standard_error: float
+    disagreement: float = 0.0
 
     def __float__(self) -> float:
         return self.nats
@@ -54,12 +57,13 @@ class Association:
     Attributes:
         columns: their names.
         nats: the mutual information, NaN on the diagonal. Shape: (columns, columns).
-        standard_error: of each; 0 for a sum.
+        standard_error, disagreement: of each, as in :class:`MutualInformation`.
     """
 
     columns: tuple[str, ...]
     nats: NDArray[np.float64]
     standard_error: NDArray[np.float64]
+    disagreement: NDArray[np.float64]
 
     @property
     def correlation(self) -> NDArray[np.float64]:
@@ -71,8 +75,12 @@ class Association:
         first, second = np.triu_indices(len(self.columns), k=1)
         order = np.argsort(-self.nats[first, second], kind="stable")[:count]
         pairs = [(int(first[each]), int(second[each])) for each in order]
-        of = {pair: MutualInformation(float(self.nats[pair]), float(self.standard_error[pair])) for pair in pairs}
-        return [(self.columns[i], self.columns[j], found) for (i, j), found in of.items()]
+        return [(self.columns[i], self.columns[j], self.pair(i, j)) for i, j in pairs]
+
+    def pair(self, first: int, second: int) -> MutualInformation:
+        """The mutual information of two columns, by number."""
+        figures = (self.nats, self.standard_error, self.disagreement)
+        return MutualInformation(*(float(each[first, second]) for each in figures))
 
 
 @torch.no_grad()
@@ -86,7 +94,7 @@ def association(view: View, columns: Sequence[int], samples: int, generator: tor
             if a != b:
                 nats[i, j], error[i, j] = given.information(b, alone[b], generator)
     names = tuple(view.schema.names[d] for d in columns)
-    return Association(names, (nats + nats.T) / 2, np.hypot(error, error.T) / 2)
+    return Association(names, (nats + nats.T) / 2, np.hypot(error, error.T) / 2, np.abs(nats - nats.T) / 2)
 
 
 @dataclass(frozen=True)
