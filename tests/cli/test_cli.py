@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from command import run, run_json
 from made import MADE
 from made.cli import app
+from made.cli.commands import COMMANDS, GROUPS
 from made.parameters import PARAMETERS
 
 FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2", "--schedule", "falling"]
@@ -128,6 +129,14 @@ def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -
             option = {"random_state": "seed"}.get(name, name).replace("_", "-")
             assert f"--{option}" in result.stdout, name
             assert parameter.help
+
+
+def test_the_help_has_a_line_for_each_command_that_is_not_cut_off() -> None:
+    text = subprocess.run([sys.executable, "-m", "made", "--help"], capture_output=True, text=True, check=True).stdout
+    lines = dict(re.findall(r"^  ([a-z]+)  +(.+)$", text.partition("Commands:")[2].partition("Exit codes:")[0], re.M))
+    assert list(lines) == [*COMMANDS, *GROUPS]
+    assert not [line for line in lines.values() if line.endswith("...")]
+    assert re.search(r"^ +130  stopped by SIGINT", text, re.M)
 
 
 def test_fit_writes_a_model_and_pictures(home) -> None:

@@ -31,7 +31,7 @@ from made.cli.workers import (
 from made.display import shortened
 from made.distributed.environment import is_worker
 from made.errors import Interrupted
-from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter, defaults
+from made.parameters import PARAMETERS, PRESETS, Parameter, defaults
 
 if TYPE_CHECKING:
     from made.estimator import MADE
@@ -49,8 +49,8 @@ def _option(name: str, parameter: Parameter) -> Any:
     shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
     shown = {"seed": "0", "verbose": "1"}.get(parameter.kind, shown)
     text = parameter.help if not parameter.choices else f"{parameter.help} One of {', '.join(parameter.choices)}."
-    panel = "Network" if name in NETWORK else "Training" if name in TRAINING else None
-    option = Option(*words, help=text, show_default=False if default is None else shown, rich_help_panel=panel)
+    unset = default is None and parameter.kind != "seed"
+    option = Option(*words, help=text, show_default=False if unset else shown)
     return Annotated[TYPES.get(parameter.kind, str) | None, option]
 
 
