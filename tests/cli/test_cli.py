@@ -129,6 +129,8 @@ def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -
             option = {"random_state": "seed"}.get(name, name).replace("_", "-")
             assert f"--{option}" in result.stdout, name
             assert parameter.help
+        sections = re.findall(r"^([A-Z][a-z ]+):", result.stdout, re.M)
+        assert sections == ["Usage", "Arguments", "Options", "Network", "Training", "Table and computation"]
 
 
 def test_the_help_has_a_line_for_each_command_that_is_not_cut_off() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from made.cli.errors import EXIT_CODES
 
@@ -38,6 +39,22 @@ GROUPS = ["data", "paper"]
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
+class SectionedCommand(TyperCommand):
+    """A command whose help has a section for each ``rich_help_panel``, which typer has only with rich."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 @cache
 def load_app(word: str | None = None) -> typer.Typer:
     """The command line; only with the command that ``word`` names, if it does, as a process runs no other."""
@@ -55,7 +72,7 @@ def load_app(word: str | None = None) -> typer.Typer:
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:
-            app.command(short_help=COMMANDS[name])(getattr(module, name))
+            app.command(short_help=COMMANDS[name], cls=SectionedCommand)(getattr(module, name))
     return app
 
 

@@ -31,7 +31,7 @@ from made.cli.workers import (
 from made.display import shortened
 from made.distributed.environment import is_worker
 from made.errors import Interrupted
-from made.parameters import PARAMETERS, PRESETS, Parameter, defaults
+from made.parameters import NETWORK, PARAMETERS, PRESETS, TRAINING, Parameter, defaults
 
 if TYPE_CHECKING:
     from made.estimator import MADE
@@ -50,7 +50,8 @@ def _option(name: str, parameter: Parameter) -> Any:
     shown = {"seed": "0", "verbose": "1"}.get(parameter.kind, shown)
     text = parameter.help if not parameter.choices else f"{parameter.help} One of {', '.join(parameter.choices)}."
     unset = default is None and parameter.kind != "seed"
-    option = Option(*words, help=text, show_default=False if unset else shown)
+    section = "Network" if name in NETWORK else "Training" if name in TRAINING else "Table and computation"
+    option = Option(*words, help=text, show_default=False if unset else shown, rich_help_panel=section)
     return Annotated[TYPES.get(parameter.kind, str) | None, option]
 
 
