@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
+from itertools import islice
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -40,3 +42,15 @@ def shortened(text: str, most: int) -> str:
         return text
     half = (most - 5) // 2
     return f"{text[: most - 5 - half].rstrip()} ... {text[len(text) - half :].lstrip()}"
+
+
+def listed(names: Iterable[str], most: int = 10) -> str:
+    """Names with commas between them: the first ones, and an ellipsis if there are more.
+
+    Example:
+        >>> listed(["age", "job", "home"], most=2), listed([])
+        ('age, job, ...', '')
+    """
+    names = iter(names)
+    first = list(islice(names, most))
+    return ", ".join([*first, *(["..."] if next(names, None) is not None else [])])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -107,6 +108,14 @@ class UnseenWarning(UserWarning):
         if shown := _counted(self.rounded):
             parts.append(f"values between the steps of the training rows: {shown}. Each is taken for the nearest step.")
         super().__init__(" Also, ".join(parts))
+
+    @classmethod
+    @contextmanager
+    def ignored(cls) -> Iterator[None]:
+        """Without such warnings: what is shown says in its own way which values are unseen."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cls)
+            yield
 
     @classmethod
     def collected(cls) -> list[UnseenWarning]:

@@ -246,7 +246,9 @@ TRAINING = {
 
 REST = {
     "columns": Parameter(
-        "columns", "auto, or name=binary|categorical|ordinal|numeric|real|drop,...; an entry may be in double quotes."
+        "columns",
+        "auto, or kinds by name, such as age=numeric,job=drop: binary, categorical, ordinal, numeric, real, drop. Put "
+        "an entry that has a comma in double quotes.",
     ),
     "missing": Parameter(
         "columns", "What a missing value is: unobserved, or a category of its own; or name=category,..."

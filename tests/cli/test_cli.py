@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from command import run, run_json
 from made import MADE
 from made.cli import app
+from made.cli.commands import COMMANDS, GROUPS
 from made.parameters import PARAMETERS
 
 FAST = ["--hidden-sizes", "8", "--evaluation-masks", "2", "--max-epochs", "2", "--schedule", "falling"]
@@ -128,6 +129,16 @@ def test_help_needs_no_torch_and_every_command_has_the_common_options(command) -
             option = {"random_state": "seed"}.get(name, name).replace("_", "-")
             assert f"--{option}" in result.stdout, name
             assert parameter.help
+        sections = re.findall(r"^([A-Z][a-z ]+):", result.stdout, re.M)
+        assert sections == ["Usage", "Arguments", "Options", "Network", "Training", "Table and computation"]
+
+
+def test_the_help_has_a_line_for_each_command_that_is_not_cut_off() -> None:
+    text = subprocess.run([sys.executable, "-m", "made", "--help"], capture_output=True, text=True, check=True).stdout
+    lines = dict(re.findall(r"^  ([a-z]+)  +(.+)$", text.partition("Commands:")[2].partition("Exit codes:")[0], re.M))
+    assert list(lines) == [*COMMANDS, *GROUPS]
+    assert not [line for line in lines.values() if line.endswith("...")]
+    assert re.search(r"^ +130  stopped by SIGINT", text, re.M)
 
 
 def test_fit_writes_a_model_and_pictures(home) -> None:
@@ -155,11 +166,21 @@ def test_evaluate_prints_the_nll_of_rows(home, name) -> None:
     assert facts["rows"] == 120
     assert facts["masks"] == 2
     assert facts["bits_per_column"] == pytest.approx(facts["nll"] / np.log(2) / 3)
-    scores = run_json("score", home / "model", home / name)["log_prob"]
-    assert -np.mean(scores) == pytest.approx(facts["nll"], abs=1e-5)
-    assert re.search(r"NLL [\d.]+ ± [\d.]+ \(95 %\) nats", run("evaluate", home / "model", home / name).stdout)
-    assert run_json("evaluate", home / "model", home / name, "--masks", 5)["masks"] == 5
-    assert run("score", home / "model", home / name).stdout.splitlines()[0] == "log_prob"
+    said = run("evaluate", home / "model", home / name).stdout
+    assert said.startswith(f"NLL {facts['nll']:.3f} ± {facts['ci95']:.3f} (95 %) nats, ")
+
+
+def test_the_nll_is_the_mean_of_the_scores(home) -> None:
+    scores = run("score", home / "model", home / "animals.csv").stdout.splitlines()
+    assert scores[0] == "log_prob"
+    nll = run_json("evaluate", home / "model", home / "animals.csv")["nll"]
+    assert -np.mean(list(map(float, scores[1:]))) == pytest.approx(nll, abs=1e-5)
+
+
+def test_the_number_of_masks_is_an_option(home) -> None:
+    few, many = (run_json("evaluate", home / "model", home / "animals.csv", "--masks", count) for count in (1, 5))
+    assert (few["masks"], many["masks"]) == (1, 5)
+    assert few["nll"] != many["nll"]
 
 
 def test_standard_input_is_a_file_too(home, forks, tmp_path) -> None:
@@ -175,14 +196,21 @@ def test_samples_are_rows_of_the_table(home, tmp_path) -> None:
     assert text.splitlines()[0] == '"species, kind",weight,legs'
     for line in text.splitlines()[1:]:
         assert re.fullmatch(r'(cat|"dog, big"|"say ""hi"""),-?[\d.e+-]+,[34]', line), line
-    assert run("sample", home / "model", "-n", 50, "--seed", 3).stdout == text
-    assert run("sample", home / "model", "-n", 50, "--seed", 4).stdout != text
+    run("sample", home / "model", "-n", 5, "--out", tmp_path / "new.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "new.parquet").num_rows == 5
+
+
+def test_samples_follow_from_the_seed(home) -> None:
+    first, again, other = (run("sample", home / "model", "-n", 50, "--seed", seed).stdout for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+
+
+def test_samples_have_the_given_values(home) -> None:
     facts = run_json("sample", home / "model", "-n", 4, "--given", '"species, kind=dog, big", legs=4')
     assert facts["columns"] == ["species, kind", "weight", "legs"]
     assert [row[0] for row in facts["rows"]] == ["dog, big"] * 4
     assert [row[2] for row in facts["rows"]] == [4] * 4
-    run("sample", home / "model", "-n", 5, "--out", tmp_path / "new.parquet")
-    assert pyarrow.parquet.read_table(tmp_path / "new.parquet").num_rows == 5
 
 
 def test_missing_values_are_filled(home, tmp_path) -> None:
@@ -193,6 +221,9 @@ def test_missing_values_are_filled(home, tmp_path) -> None:
         for old, new in zip(before, after, strict=True):
             assert all(value is not None for value in new.values())
             assert all(new[name] == value for name, value in old.items() if value is not None)
+
+
+def test_several_imputed_tables_are_written_to_several_files(home, tmp_path) -> None:
     run("impute", home / "model", home / "animals.csv", "--out", tmp_path / "many.csv", "--draws", 2)
     assert (tmp_path / "many-1.csv").read_text() != (tmp_path / "many-2.csv").read_text()
     assert "needs" in run("impute", home / "model", home / "animals.csv", "--draws", 2, code=2).stderr
@@ -250,31 +281,49 @@ def test_parameters_come_from_options_before_a_file(home, tmp_path) -> None:
     assert settings["direct"] is False
     assert facts["epochs"] == 2
     assert facts["columns"][2]["kind"] == "numeric"
+
+
+def test_an_unknown_parameter_in_a_file_is_named(tmp_path) -> None:
     (tmp_path / "wrong.toml").write_text("layers = 3\n")
     wrong = run("fit", "digits", "--out", tmp_path / "x", "--config", tmp_path / "wrong.toml", code=2)
     assert "'layers'" in wrong.stderr
 
 
-def test_the_folder_of_out_is_resumed_replaced_or_refused(home, tmp_path) -> None:
-    data, out = home / "animals.csv", tmp_path / "model"
-    run("fit", data, "--out", out, *FAST, "--resume", "--quiet")  # nothing there: start
-    refused = run("fit", data, "--out", out, *FAST, code=2)
-    assert "--resume" in refused.stderr
+@pytest.fixture
+def out(home, tmp_path) -> Path:
+    """A folder with a finished run of two epochs."""
+    run("fit", home / "animals.csv", "--out", tmp_path / "model", *FAST, "--quiet")
+    return tmp_path / "model"
+
+
+def test_a_finished_run_is_not_trained_again(home, out) -> None:
     before = (out / "model.safetensors").read_bytes()
-    done = run("fit", data, "--out", out, "--resume")
+    refused = run("fit", home / "animals.csv", "--out", out, *FAST, code=2)
+    assert "--resume" in refused.stderr
+    done = run("fit", home / "animals.csv", "--out", out, "--resume")
     assert "is finished" in done.stderr
     assert (out / "model.safetensors").read_bytes() == before
-    run("fit", data, "--out", out, "--resume", "--max-epochs", 4, "--quiet")
+
+
+def test_more_epochs_continue_a_run_as_if_it_had_not_stopped(home, out, tmp_path) -> None:
+    run("fit", home / "animals.csv", "--out", out, "--resume", "--max-epochs", 4, "--quiet")
     assert run_json("info", out)["epochs"] == 4
-    run("fit", data, "--out", tmp_path / "whole", *FAST, "--max-epochs", 4, "--quiet")
-    assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
-    other = run("fit", data, "--out", out, "--resume", "--max-epochs", 6, "--dropout", 0.5, code=2)
+    whole = tmp_path / "whole"
+    run("fit", home / "animals.csv", "--out", whole, *FAST, "--max-epochs", 4, "--resume", "--quiet")  # nothing there
+    assert (out / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def test_a_run_is_resumed_with_its_own_parameters_only(home, out) -> None:
+    other = run("fit", home / "animals.csv", "--out", out, "--resume", "--max-epochs", 6, "--dropout", 0.5, code=2)
     assert "dropout" in other.stderr
-    run("fit", data, "--out", out, *FAST, "--overwrite", "--quiet")
-    assert run_json("info", out)["epochs"] == 2
+    run("fit", home / "animals.csv", "--out", out, *FAST, "--max-epochs", 1, "--overwrite", "--quiet")
+    assert run_json("info", out)["epochs"] == 1
+
+
+def test_a_folder_of_other_files_is_not_overwritten(home, tmp_path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
-    run("fit", data, "--out", tmp_path / "mine", "--overwrite", code=2)
+    run("fit", home / "animals.csv", "--out", tmp_path / "mine", "--overwrite", code=2)
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
 

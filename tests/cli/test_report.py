@@ -63,20 +63,34 @@ def test_json_names_the_page_of_out(home, tmp_path, monkeypatch) -> None:
     assert (tmp_path / "p.html").exists()
 
 
-def test_errors_are_reported_before_any_work(home, tmp_path) -> None:
-    own = tmp_path / "mine.html"
-    own.write_text("<p>my own page</p>")
-    model, data = home / "model", home / "animals.csv"
-    assert "is not a page of `made report`" in run("report", model, data, "--out", own, code=2).stderr
-    assert own.read_text() == "<p>my own page</p>"
-    assert "should end in .html" in run("report", model, data, "--out", tmp_path / "x.pdf", code=2).stderr
-    assert "cannot write" in run("report", model, data, "--out", own / "x.html", code=3).stderr
-    out = tmp_path / "new.html"
-    assert "does not exist" in run("report", model, tmp_path / "no.csv", "--out", out, code=3).stderr
+@pytest.mark.parametrize(
+    ("out", "code", "message"),
+    [
+        ("mine.html", 2, "is not a page of `made report`"),
+        ("new.pdf", 2, "should end in .html"),
+        ("mine.html/new.html", 3, "cannot write"),
+    ],
+)
+def test_a_file_that_is_not_a_page_is_not_replaced(home, tmp_path, out, code, message) -> None:
+    (tmp_path / "mine.html").write_text("<p>my own page</p>")
+    said = run("report", home / "model", home / "animals.csv", "--out", tmp_path / out, code=code).stderr
+    assert message in said
+    assert (tmp_path / "mine.html").read_text() == "<p>my own page</p>"
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "code", "message"),
+    [
+        ("model", "no.csv", 3, "does not exist"),
+        ("model", "other.csv", 3, "no column 'legs'"),
+        (".", "animals.csv", 4, "is not a model folder"),
+    ],
+)
+def test_no_page_is_written_without_a_model_and_its_rows(home, tmp_path, model, data, code, message) -> None:
     (tmp_path / "other.csv").write_text("kind,weight\ncat,1.5\n")
-    assert "no column 'legs'" in run("report", model, tmp_path / "other.csv", "--out", out, code=3).stderr
-    assert run("report", tmp_path, data, "--out", out, code=4).stderr
-    assert not out.exists()
+    rows = tmp_path / data if data == "other.csv" else home / data
+    assert message in run("report", home / model, rows, "--out", tmp_path / "new.html", code=code).stderr
+    assert not (tmp_path / "new.html").exists()
 
 
 def test_help_needs_no_torch() -> None:

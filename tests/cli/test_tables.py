@@ -212,6 +212,14 @@ def test_a_table_in_pieces_gets_the_same_answers(home, tmp_path, in_blocks, name
         run("impute", home / "model", home / name, "--out", tmp_path / "full.csv", "--strategy", strategy)
         write(model.impute(table, strategy=strategy), tmp_path / "at_once.csv")
         assert (tmp_path / "full.csv").read_text() == (tmp_path / "at_once.csv").read_text()
+    out = run("predict", home / "model", home / name, "--target", "species").stdout
+    assert len(out.splitlines()) == 301
+    assert run_json("evaluate", home / "model", home / name)["rows"] == 300
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "missing.parquet"])
+def test_the_least_likely_rows_of_a_table_in_pieces_are_those_of_all_of_it(home, tmp_path, in_blocks, name) -> None:
+    model, table = MADE.load(home / "model"), read(home / name)
     run("explain", home / "model", home / name, "--out", tmp_path / "odd.parquet")
     assert pd.read_parquet(tmp_path / "odd.parquet").equals(model.surprise(table).to_pandas())
     facts = run_json("explain", home / "model", home / name, "--top", 5)["rows"]
@@ -219,12 +227,12 @@ def test_a_table_in_pieces_gets_the_same_answers(home, tmp_path, in_blocks, name
     for fact in facts:
         seen = {key: value for key, value in table.slice(fact["row"], 1).to_pylist()[0].items() if value is not None}
         assert {key: fact["values"][key] for key in seen} == seen
-    out = run("predict", home / "model", home / name, "--target", "species").stdout
-    assert len(out.splitlines()) == 301
+
+
+def test_rows_drawn_in_pieces_are_those_drawn_at_once(home, tmp_path, in_blocks) -> None:
     run("sample", home / "model", "-n", 100, "--out", tmp_path / "new.csv", "--seed", 1)
-    write(model.sample(100, random_state=1), tmp_path / "at_once.csv")
+    write(MADE.load(home / "model").sample(100, random_state=1), tmp_path / "at_once.csv")
     assert (tmp_path / "new.csv").read_text() == (tmp_path / "at_once.csv").read_text()
-    assert run_json("evaluate", home / "model", home / name)["rows"] == 300
 
 
 def test_memory_is_bounded_by_a_block(home, tmp_path, in_blocks, monkeypatch) -> None:

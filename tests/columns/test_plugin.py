@@ -13,7 +13,7 @@ from made.ask.exact import probability
 from made.cli import app
 from made.columns import registry
 from made.columns.base import Column
-from made.errors import DataError, ModelError, ParameterError
+from made.errors import DataError, ModelError, ParameterError, QuestionError
 from made.report.measure import measure
 from poisson import code, poisson
 
@@ -157,11 +157,45 @@ def test_text_is_refused(table) -> None:
         MADE(columns={"sex": Poisson()}, max_epochs=0).fit(table)
 
 
+class Unregistered(Poisson):
+    kind = "unregistered"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Unregistered(), r"is not registered, .*: decorate its class with @made\.register"),
+        (Poisson, r"is a class: give an"),
+    ],
+)
+def test_a_kind_that_could_not_be_loaded_is_refused_before_training(table, wrong, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        MADE(columns={"visits": wrong}, max_epochs=0).fit(table)
+
+
+def test_a_kind_without_a_distribution_function_is_named(table, monkeypatch) -> None:
+    class Partial(Poisson):
+        kind = "partial"
+        cdf, fitted = Column.cdf, Column.fitted
+
+    monkeypatch.setitem(registry._KINDS, "partial", Partial)
+    model = MADE(columns={"visits": Partial()}, hidden_sizes=(4,), max_epochs=0, random_state=0).fit(table)
+    assert np.isfinite(model.score_samples(table)).all()
+    with pytest.raises(
+        QuestionError, match=r"'partial' have no distribution function, .* Partial should implement 'cdf'"
+    ):
+        model.sample(1)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (3, "should be a subclass of made.Column"),
         (type("Nameless", (Column,), {}), "'Nameless.kind' should be a name"),
+        (
+            type("Dashed", (Column,), {"kind": "zero-inflated"}),
+            "lower-case letters, digits and _.* not 'zero-inflated'",
+        ),
         (type("Other", (Column,), {"kind": "numeric"}), "should not be the name of a built-in kind"),
         (type("Other", (Column,), {"kind": "drop"}), "'Other.kind' should be a name"),
     ],

@@ -259,6 +259,9 @@ def test_initialization(initialization) -> None:
         bound = (6 / 50) ** 0.5
         assert network.W1.abs().max() <= bound
         assert network.W1.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
+def test_an_unknown_initialization_is_refused() -> None:
     with pytest.raises(ValueError, match="'initialization' should be glorot, orthogonal or zero-output"):
         Network(3, Connectivities(3), initialization="zeros")
 

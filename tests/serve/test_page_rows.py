@@ -19,18 +19,27 @@ pytestmark = in_a_browser
 MODEL = people_served().model
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_rows_of_a_file(page, pages, tmp_path, suffix) -> None:
-    rows, path = people().slice(0, 60), tmp_path / f"some.{suffix}"
+def some_rows() -> pa.Table:
+    """Sixty rows, whose first four have no wage."""
+    rows = people().slice(0, 60)
     wages = [None if row < 4 else value for row, value in enumerate(rows["wage"].to_pylist())]
-    rows = rows.set_column(3, "wage", pa.array(wages))
+    return rows.set_column(3, "wage", pa.array(wages))
+
+
+def show(page, pages, tmp_path, suffix: str) -> list[int]:
+    """The rows on the page, and the numbers of those that it shows first."""
+    rows, path = some_rows(), tmp_path / f"some.{suffix}"
     pa.csv.write_csv(rows, path) if suffix == "csv" else parquet.write_table(rows, path)
     visit(page, pages, "rows")
     page.set_input_files("#file", path)
     page.wait_for_selector("tbody tr")
-    log_p = MODEL.score_samples(rows)
-    numbers = [int(each) for each in page.locator("tbody th").all_text_contents()]
-    assert numbers == np.argsort(log_p, kind="stable").tolist()[:50]
+    return [int(each) for each in page.locator("tbody th").all_text_contents()]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_rows_of_a_file_are_sorted_and_odd_entries_marked(page, pages, tmp_path, suffix) -> None:
+    rows, numbers = some_rows(), show(page, pages, tmp_path, suffix)
+    assert numbers == np.argsort(MODEL.score_samples(rows), kind="stable").tolist()[:50]
     page.get_by_role("button", name="Show 50 more").press("Enter")
     assert page.locator("tbody tr").count() == 60
     assert page.evaluate("document.activeElement.id") == "predict"  # not lost: there are no more rows to show
@@ -42,6 +51,11 @@ def test_rows_of_a_file(page, pages, tmp_path, suffix) -> None:
     for number, text in zip(numbers[:5], page.locator("tbody td:nth-child(3)").all_text_contents(), strict=False):
         odd = [MODEL.schema.names[d] for d in np.argsort(-excess[number], kind="stable") if excess[number, d] >= 1]
         assert text == ", ".join(odd[:2]) + (f" and {len(odd) - 2} more" if len(odd) > 2 else "")
+
+
+def test_predictions_are_shown_and_saved_with_the_rows(page, pages, tmp_path) -> None:
+    rows, numbers = some_rows(), show(page, pages, tmp_path, "csv")
+    log_p = MODEL.score_samples(rows)
     page.get_by_label("Predict").select_option("job")
     page.wait_for_selector("text=predicted job")
     first = page.locator("tbody tr").first.locator("td").nth(2).text_content()

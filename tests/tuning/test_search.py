@@ -199,7 +199,7 @@ def test_time_ends_a_search_between_trials(tmp_path) -> None:
     assert 1 <= search(tmp_path / "search", trials=1000, timeout=0.5).finished < 1000
 
 
-def test_only_the_same_search_is_resumed(whole, tmp_path) -> None:
+def test_only_the_same_search_is_resumed(whole) -> None:
     with pytest.raises(QuestionError, match="resume=True"):
         search(whole.folder)
     with pytest.raises(QuestionError, match="over another space: there, 'average' is left out, here"):
@@ -210,22 +210,30 @@ def test_only_the_same_search_is_resumed(whole, tmp_path) -> None:
         search(whole.folder, resume=True, seed=5)
     with pytest.raises(DataError, match="other rows"):
         tune(TRAIN[1:], VALID, folder=whole.folder, resume=True)
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(FileExistsError, match="not of a search"):
         search(tmp_path)
-    (tmp_path / "damaged").mkdir()
-    lines = (whole.folder / "study.log").read_text().splitlines(keepends=True)
-    for content in (
-        [*lines[:2], "{}\n", *lines[2:]],
-        [*lines[2:]],
-        ["nonsense\n"],
-        ["nonsense"],
-        [lines[0][:-2] + "\n"],
-    ):
-        (tmp_path / "damaged" / "study.log").write_text("".join(content))
-        with pytest.raises(ModelError, match="damaged"):
-            search(tmp_path / "damaged", resume=True)
-        assert (tmp_path / "damaged" / "study.log").read_text() == "".join(content)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda lines: [*lines[:2], "{}\n", *lines[2:]],
+        lambda lines: lines[2:],
+        lambda lines: ["nonsense\n"],
+        lambda lines: ["nonsense"],
+        lambda lines: [lines[0][:-2] + "\n"],
+    ],
+)
+def test_a_damaged_search_is_refused_and_stays_as_it_is(whole, tmp_path, damage) -> None:
+    content = "".join(damage((whole.folder / "study.log").read_text().splitlines(keepends=True)))
+    (tmp_path / "study.log").write_text(content)
+    with pytest.raises(ModelError, match="damaged"):
+        search(tmp_path, resume=True)
+    assert (tmp_path / "study.log").read_text() == content
 
 
 def test_rows_with_missing_leave_masks_unlimited(tmp_path) -> None:
@@ -237,8 +245,12 @@ def test_rows_with_missing_leave_masks_unlimited(tmp_path) -> None:
     assert MADE(**tuned.best_params).fit(rows).valid_nll_ == tuned.best_nll
     with pytest.raises(DataError, match="has a missing value, but only"):
         tune(rows, folder=tmp_path / "other", fixed=fixed, space={"masks": ["unlimited", 4]}, trials=1)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_search_needs_validation_rows(tmp_path) -> None:
     with pytest.raises(QuestionError, match="needs validation rows"):
-        tune(rows, folder=tmp_path / "other", fixed=fixed | {"validation_fraction": 0.0}, trials=1)
+        tune(TRAIN[:60], folder=tmp_path / "other", fixed=FIXED | {"validation_fraction": 0.0}, trials=1)
     assert not (tmp_path / "other").exists()
 
 

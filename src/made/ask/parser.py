@@ -32,7 +32,7 @@ from made.ask.expressions import (
     written_name,
     written_value,
 )
-from made.display import shortened, visible
+from made.display import listed, shortened, visible
 from made.errors import QuestionError
 from made.tables.dates import seconds_in
 from made.tables.field import OTHER, Field
@@ -365,13 +365,13 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
     close = [lower[each] for each in difflib.get_close_matches(name.lower(), list(lower), n=3)]
     if close:
         return f"did you mean {' or '.join(map(_name, close))}?"
-    return f"the columns are {', '.join(map(_name, names[:20]))}{', ...' if len(names) > 20 else ''}"
+    return f"the columns are {listed(map(_name, names), 20)}"
 
 
 def _known(field: Field, near: str | None = None) -> str:
     """The values of a column, in words."""
     labels = [label for label in _labels(field) if not (field.bucket and label == OTHER)]
-    shown = ", ".join(map(_value, labels[:20])) + (", ..." if len(labels) > 20 else "")
+    shown = listed(map(_value, labels), 20)
     texts = {str(label).lower(): label for label in labels}
     close = [] if near is None else difflib.get_close_matches(near[:100].lower(), list(texts), n=1)
     return (f"did you mean {_value(texts[close[0]])}? " if close else "") + f"its values are {shown}"

@@ -57,17 +57,10 @@ class Tally:
 
 
 class Asking:
-    """A question about the rows of DATA.
+    """A question to the model in a folder about the rows of DATA, and the :class:`Tally` of the answers so far.
 
-    Arguments:
-        question: the question.
-        model: the model, loaded from the folder.
-        folder: the folder of the model.
-        data: a file, a folder of files, a glob, ``-`` or a named dataset; None for questions without rows.
-        ray: the address of a Ray cluster. Default: answer locally.
-
-    Attributes:
-        tally: a summary of the answers so far.
+    ``data`` is a file, a folder of files, a glob, ``-`` or a named dataset; None for questions without rows. ``ray`` is
+    the address of a Ray cluster; None to answer here.
     """
 
     def __init__(self, question: Question, model: Model, folder: Path, data: str | None, ray: str | None) -> None:

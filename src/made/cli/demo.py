@@ -43,7 +43,10 @@ class DemoPart(StrEnum):
 def demo(
     part: Annotated[
         DemoPart,
-        Argument(help="penguins: learn a table and query it; digits: a small version of Figure 3 of the paper."),
+        Argument(
+            metavar="PART",
+            help="penguins: learn a table and query it; digits: a small version of Figure 3 of the paper.",
+        ),
     ] = DemoPart.penguins,
     out: Annotated[Path, option("Folder for the model and all other files.")] = Path("demo"),
     seed: Annotated[int, option("Random seed.", min=0, max=2**32 - 1)] = 0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,8 +83,7 @@ def explain(
     usual = model.usual_surprise()
     found: list[dict[str, Any]] = []
     for row, nll, one in oddest:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenWarning)  # counted when the rows were scored
+        with UnseenWarning.ignored():  # counted when the rows were scored
             surprise = model.surprise_matrix(one)[0]
         ranked = [int(d) for d in np.argsort(-np.nan_to_num(surprise - usual, nan=-np.inf), kind="stable")]
         ranked = [d for d in ranked if not np.isnan(surprise[d])]

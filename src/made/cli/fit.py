@@ -49,8 +49,9 @@ def _option(name: str, parameter: Parameter) -> Any:
     shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
     shown = {"seed": "0", "verbose": "1"}.get(parameter.kind, shown)
     text = parameter.help if not parameter.choices else f"{parameter.help} One of {', '.join(parameter.choices)}."
-    panel = "Network" if name in NETWORK else "Training" if name in TRAINING else None
-    option = Option(*words, help=text, show_default=False if default is None else shown, rich_help_panel=panel)
+    unset = default is None and parameter.kind != "seed"
+    section = "Network" if name in NETWORK else "Training" if name in TRAINING else "Table and computation"
+    option = Option(*words, help=text, show_default=False if unset else shown, rich_help_panel=section)
     return Annotated[TYPES.get(parameter.kind, str) | None, option]
 
 

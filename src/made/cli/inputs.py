@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from made.cli.errors import usage
 from made.cli.printing import note
 from made.cli.process import quick_imports
+from made.display import listed
 from made.errors import DataError, ModelError
 from made.io import ENDINGS, SUFFIXES
 
@@ -87,7 +88,7 @@ def read_rows(source: str, split: str) -> tuple[Any, tuple[int, int] | None]:
 def _found(files: Files) -> Files:
     """The same files, after a note about ignored files that are not tables."""
     if files.ignored:
-        note(f"Note: files that are not tables are ignored: {', '.join(files.ignored[:5])}.")
+        note(f"Note: files that are not tables are ignored: {listed(files.ignored, 5)}.")
     return files
 
 
@@ -198,7 +199,7 @@ def known_columns(rows: Any, model: Model, optional: int | None = None) -> tuple
         names.pop(optional)
     if missing := [name for name in names if name not in rows.column_names]:
         raise DataError(
-            f"the table has no column {', '.join(map(repr, missing[:10]))}: add it, empty if it is not observed; all "
+            f"the table has no column {listed(map(repr, missing))}: add it, empty if it is not observed; all "
             "columns of the model are needed."
         )
     return rows.select(names), [name for name in rows.column_names if name not in {*names, *schema.dropped}]
@@ -207,4 +208,4 @@ def known_columns(rows: Any, model: Model, optional: int | None = None) -> tuple
 def note_ignored(columns: Sequence[str]) -> None:
     """Print a note about ignored columns."""
     if columns:
-        note(f"Note: columns that the model does not know are ignored: {', '.join(columns[:10])}.")
+        note(f"Note: columns that the model does not know are ignored: {listed(columns)}.")

@@ -16,11 +16,11 @@ def mcp(
     masks: MASKS = None,
     seed: SEED = None,
 ) -> None:
-    """Serve a model to an assistant by the Model Context Protocol, on standard input and output.
+    """Let an assistant query a model, via the Model Context Protocol on standard input and output.
 
     The assistant gets tools (info, ask, predict, sample, impute, explain, score) and the model's card; it never sees
-    the table. The assistant starts this command, once its configuration has it: {"mcpServers": {"churn": {"command":
-    "made", "args": ["mcp", "/path/to/model"]}}}. The server ends when its standard input does.
+    the table. It starts this command itself, from its configuration: {"mcpServers": {"churn": {"command": "made",
+    "args": ["mcp", "/path/to/model"]}}}. The server ends when its standard input does.
     """
     model = load(folder, masks, seed=seed)
 

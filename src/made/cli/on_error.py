@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from made.model.model import Model
     from made.tables.field import Field
+    from made.tables.plain import Dtype
 
 REASONS = 3
 INFINITY = "{}: infinity cannot be used."
@@ -107,10 +108,7 @@ class RowFilter:
 
     def _wrong_entries(self, rows: Any) -> dict[int, str]:
         """The rows with an invalid value, and the first error of each."""
-        import numpy as np
-
         from made.errors import MadeError
-        from made.tables.plain import is_missing
 
         schema, wrong = self.model.schema, dict[int, str]()
         try:
@@ -123,22 +121,26 @@ class RowFilter:
         for number, (field, d) in enumerate(zip(schema.fields, places, strict=True)):
             if number == self.ignore:
                 continue
-            values, encode = table.columns[d], partial(field.encode, dtype=table.dtypes[d], label=table.label(d))
-            try:
-                encode(values)
-                continue
-            except MadeError as error:
-                if error.row is None:
-                    raise
-            # An invalid value is invalid in every row.
-            seen = np.flatnonzero(~is_missing(values))
-            distinct, which = np.unique(values[seen], return_inverse=True)
-            faults: dict[int, str] = {}
-            list(_halves(distinct, np.arange(len(distinct)), encode, faults))
-            for row, value in zip(seen.tolist(), which.tolist(), strict=True):
-                if value in faults:
-                    wrong.setdefault(row, faults[value])
+            for row, why in encoded(field, table.columns[d], table.dtypes[d], table.label(d))[1].items():
+                wrong.setdefault(row, why)
         return wrong
+
+
+def encoded(field: Field, values: NDArray[Any], dtype: Dtype, label: str) -> tuple[NDArray[Any], dict[int, str]]:
+    """The codes of a column, NaN for a missing value and for one that it refuses; and why, by the row."""
+    import numpy as np
+
+    from made.tables.plain import is_missing
+
+    seen = np.flatnonzero(~is_missing(values))
+    distinct, which = np.unique(values[seen], return_inverse=True)  # what is refused is refused in every row
+    faults, codes, found = dict[int, str](), np.full(len(values), np.nan), np.full(len(distinct), np.nan)
+    encode = partial(field.encode, dtype=dtype, label=label)
+    for places, some in _halves(distinct, np.arange(len(distinct)), encode, faults):
+        found[places] = some
+    codes[seen] = found[which]
+    refused = zip(seen.tolist(), which.tolist(), strict=True) if faults else ()
+    return codes, {row: faults[value] for row, value in refused if value in faults}
 
 
 def _numbers(column: Any, field: Field, label: str, unusable: dict[int, str]) -> pa.Array:

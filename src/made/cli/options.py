@@ -39,7 +39,7 @@ DATA = Annotated[
 FILES = Annotated[
     list[str],
     typer.Argument(
-        metavar="DATA...",
+        metavar="DATA",
         help=f"Files ({', '.join(SUFFIXES)}), a folder of files, or a glob such as 'data/*.parquet': together one "
         "table, which may be larger than memory. Or - for standard input, or a named dataset (penguins, adult, ...).",
         show_default=False,
@@ -53,7 +53,7 @@ RAY = Annotated[
 ]
 MASKS = Annotated[int | None, option("Number of masks to average, if the model's are unlimited.", "the model's", min=1)]
 SEED = Annotated[int | None, option("Random seed.", "the model's", min=0, max=2**32 - 1)]
-OUT = Annotated[str | None, option(f"Output file ({', '.join(SUFFIXES)}).", "- (standard output)")]
+OUT = Annotated[str | None, option(f"Output file ({', '.join(SUFFIXES)}), or -.", "standard output")]
 SAFE_CSV = Annotated[
     bool,
     flag("--safe-csv", "In CSV output, put ' before text that a spreadsheet would run as a formula (=, +, -, @, tab)."),

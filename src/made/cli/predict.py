@@ -11,7 +11,7 @@ from typer import Option
 from made.cli.asking import Asking
 from made.cli.errors import command
 from made.cli.inputs import load
-from made.cli.on_error import RowFilter, spread
+from made.cli.on_error import RowFilter, encoded, spread
 from made.cli.options import DATA, MASKS, MODEL, ON_ERROR, OUT, RAY, SAFE_CSV, SEED, OnError
 from made.cli.output import Output
 from made.cli.parsing import place
@@ -96,7 +96,6 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     """The true codes of a column, NaN where missing or unknown to the model; and how many are unknown."""
     import numpy as np
 
-    from made.errors import DataError
     from made.tables.plain import is_missing, number_in
 
     schema = model.schema
@@ -106,18 +105,9 @@ def _truth(model: Model, table: Table, d: int) -> tuple[NDArray[Any], int]:
     if dtype == "text" and not field.listed and field.temporal is None:  # a single text makes the column text
         numbers = [number_in(text, False) if text else None for text in values.tolist()]
         values, dtype = np.array([math.nan if each is None else each for each in numbers]), "float"
-    try:
-        codes = field.encode(values, dtype, table.label(here))
-    except DataError:
-        codes, known = np.full(len(values), np.nan), {}
-        for row in np.flatnonzero(~is_missing(values)).tolist():
-            if values[row] not in known:
-                try:
-                    known[values[row]] = field.encode(values[row : row + 1], dtype, "")[0]
-                except DataError:
-                    known[values[row]] = math.nan
-            codes[row] = known[values[row]]
-    codes[missing | (field.foreign(values, codes) if field.listed else False)] = np.nan
+    codes, _ = encoded(field, values, dtype, table.label(here))
+    if field.listed:
+        codes[field.foreign(values, codes)] = np.nan
     return codes, int((np.isnan(codes) & ~missing).sum())
 
 

@@ -41,9 +41,9 @@ def serve(
 ) -> None:
     """Serve a page and an HTTP API to explore models, until Ctrl-C or SIGTERM.
 
-    The page shows how the distribution of every column moves when some are set, answers questions, finds odd rows, and
-    describes the model. The API answers the same queries; its schema is /openapi.json. Models are read once: one that
-    is replaced on disk is served after a restart.
+    The page shows how the distribution of every column changes when others are fixed, answers questions, finds odd
+    rows, and describes the model. The API answers the same queries; its schema is /openapi.json. Models are read once:
+    one that is replaced on disk is served after a restart.
     """
     try:
         from made.serve.app import create_app

@@ -19,6 +19,7 @@ from made.cli.inputs import load
 from made.cli.options import OUT, SAFE_CSV, SEED
 from made.cli.output import Output
 from made.cli.printing import mode, note, print_table, say
+from made.display import listed
 from made.errors import DataError, QuestionError
 
 if TYPE_CHECKING:
@@ -164,13 +165,9 @@ def _sentence(error: Exception, registered: Sequence[Registered]) -> Exception:
 def _note_columns(registered: Registered) -> None:
     functions = registered.functions
     if functions.absent:
-        note(f"Note: columns of the model that rows lack are missing values: {_listed(functions.absent)}.")
+        note(f"Note: columns of the model that rows lack are missing values: {listed(sorted(functions.absent))}.")
     if functions.ignored:
-        note(f"Note: columns that the model does not know are ignored: {_listed(functions.ignored)}.")
-
-
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names)[:10]) + (", ..." if len(names) > 10 else "")
+        note(f"Note: columns that the model does not know are ignored: {listed(sorted(functions.ignored))}.")
 
 
 def _identifier(folder: Path) -> str:

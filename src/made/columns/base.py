@@ -162,7 +162,10 @@ class Column(ABC):
     def cdf(self, units: Tensor, values: Tensor) -> Tensor:
         """P(X <= value), for values of the table within the support. Shapes: (..., outputs), (...) to (...)."""
         if not self.listed:
-            raise NotImplementedError(f"{type(self).__name__} should implement 'cdf'.")
+            raise QuestionError(
+                f"columns of the kind {self.kind!r} have no distribution function, as samples, intervals and quantiles "
+                f"need it: {type(self).__name__} should implement 'cdf'."
+            )
         return self.log_interval(units, -0.5, values + 0.5).exp()
 
     def log_interval(self, units: Tensor, low: Bound, high: Bound) -> Tensor:

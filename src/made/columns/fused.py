@@ -53,10 +53,7 @@ def take(table: Tensor, rows: Tensor | slice) -> Tensor:
 
 
 class Likelihood:
-    """The joint evaluation of the columns of a table.
-
-    Arguments:
-        kinds: the kinds of the columns.
+    """The joint evaluation of the columns of a table, given by their kinds.
 
     Attributes:
         order: the columns in the order of evaluation: those with a single logit, those with several, mixtures, and

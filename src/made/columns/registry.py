@@ -31,7 +31,10 @@ def register(kind: type[Column]) -> type[Column]:
         raise ValueError(f"'kind' should be a subclass of made.Column, not {kind!r}.")
     name = getattr(kind, "kind", None)
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
-        raise ValueError(f"'{kind.__name__}.kind' should be a name such as 'poisson', not {name!r}.")
+        raise ValueError(
+            f"'{kind.__name__}.kind' should be a name such as 'poisson' (lower-case letters, digits and _; not "
+            f"{', '.join(RESERVED)}), not {name!r}."
+        )
     builtin = name in _KINDS and _KINDS[name].__module__.startswith("made.")
     if builtin and not kind.__module__.startswith("made."):
         raise ValueError(f"'{kind.__name__}.kind' should not be the name of a built-in kind, {name!r}.")

@@ -38,11 +38,7 @@ class Segments:
 
 
 class Softmax:
-    """Memory for softmaxes.
-
-    Arguments:
-        segments: the segments.
-        logits: memory of the logits, (logits, rows).
+    """Memory for softmaxes of ``logits``, (logits, rows), over segments.
 
     Attributes:
         shares: the exponentials of the logits, (logits, rows).

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from made.compare.result import BinaryRows
+from made.display import listed
 from made.errors import DataError
 from made.tables.plain import is_missing
 from made.tables.table import Table
@@ -100,10 +101,10 @@ def _two(parts: Sequence[NDArray[Any]], label: str) -> list[Any]:
     values = sorted(set().union(*(set(np.unique(part).tolist()) for part in parts)))
     if len(values) <= 2:
         return values
-    shown = ", ".join(repr(value) if isinstance(value, str) else f"{value:g}" for value in values[:3])
+    shown = listed((repr(value) if isinstance(value, str) else f"{value:g}" for value in values), 3)
     few = len(values) <= 20 or isinstance(values[0], str)
     remedy = f"{'Encode it as one column of zeros and ones per value' if few else 'Threshold it'}, or drop it"
     raise DataError(
-        f"{label} has {len(values)} values ({shown}{', ...' if len(values) > 3 else ''}), but only columns with two "
+        f"{label} has {len(values)} values ({shown}), but only columns with two "
         f"values can be compared. {remedy}. (`made fit` accepts it unchanged.)"
     )

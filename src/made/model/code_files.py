@@ -36,11 +36,7 @@ CHUNK = 2**24  # flags that are written at once
 
 
 class CodeFiles:
-    """The files of a run, in a folder that is locked against other processes until it is closed.
-
-    Arguments:
-        folder: the folder of the model; None for a temporary folder.
-    """
+    """The files of a run, locked against other processes until they are closed; in a temporary folder by default."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._stack, self._temporary = ExitStack(), folder is None

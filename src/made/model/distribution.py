@@ -17,13 +17,7 @@ class RowDistribution(Distribution):
 
     The code of a value from a list is its number in it, 0, 1, ...; a number is its own code; NaN is not observed.
     :meth:`encode` and :meth:`decode` convert tables. Random numbers come from torch (``torch.manual_seed``). It has
-    no gradients.
-
-    Arguments:
-        model: the model, or a view of it.
-
-    Attributes:
-        columns: the names of the columns.
+    no gradients. ``columns`` are the names of the columns.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

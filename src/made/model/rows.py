@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from made.display import listed
 from made.errors import DataError, QuestionError, UnseenWarning
 from made.hints import argument
 from made.model.config import Config
@@ -50,7 +51,7 @@ class RowCodec:
         names = self.schema.names
         if isinstance(column, str):
             if column not in names:
-                raise QuestionError(f"there is no column {column!r}: the columns are {', '.join(names[:20])}.")
+                raise QuestionError(f"there is no column {column!r}: the columns are {listed(names, 20)}.")
             return names.index(column)
         whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
         if not whole or not -len(names) <= column < len(names):
@@ -63,7 +64,7 @@ class RowCodec:
             names = self.schema.names
             raise QuestionError(
                 f"there is no target: name a column, such as target={names[-1]!r}, or give 'y' to fit. The columns are "
-                f"{', '.join(names[:20])}{', ...' if len(names) > 20 else ''}."
+                f"{listed(names, 20)}."
             )
         return self.position(self.default_target if target is None else target)
 

@@ -36,12 +36,7 @@ Codes = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The columns of a model that queries are about.
-
-    Attributes:
-        ensemble: the network and its masks.
-        config: the config of the model; :attr:`made.model.config.Config.view` says which columns.
-    """
+    """The columns of a model that queries are about, as :attr:`made.model.config.Config.view` says."""
 
     ensemble: Ensemble
     config: Config

@@ -19,11 +19,7 @@ FIELDS = ("dataset", "row", "valid_nll", "test_nll", "ci95", "masks", "config", 
 
 
 class ResultsFile:
-    """The results of one table or figure, one for each dataset and row.
-
-    Arguments:
-        path: the file, which need not exist yet.
-    """
+    """The results of one table or figure, one for each dataset and row; the file need not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from made.columns.bins import Numbers
-from made.display import shortened
+from made.display import listed, shortened
 from made.hints import hint
 from made.pages.text import percent
 from made.tables.field import Field
@@ -89,8 +89,7 @@ def _numbers_and_words(field: Field, places: Numbers) -> Iterator[str]:
     share = float(numbers[known].mean()) if len(known) else 0.0
     others = [repr(shortened(each, 30)) for each, is_number in zip(words, numbers, strict=True) if not is_number]
     if others and numbers.sum() >= NUMBERS and share >= MOST_ROWS:
-        shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
         yield (
             f"{percent(share)} of the values of {field.name} are numbers, but the column is {field.kind} because of "
-            f"{shown}. Remedy: leave these empty if they mean that a value is missing, and fit again."
+            f"{listed(others, 3)}. Remedy: leave these empty if they mean that a value is missing, and fit again."
         )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,15 +29,7 @@ MOST_ROWS = 20_000
 MOST_SAMPLES = 10_000
 
 
-@contextmanager
-def _unseen_ignored() -> Iterator[None]:
-    """Without warnings about values that training has not seen: a note of the report says so."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenWarning)
-        yield
-
-
-@_unseen_ignored()
+@UnseenWarning.ignored()
 def measure(
     model: Fitted,
     rows: Any,
@@ -96,8 +85,7 @@ def measure(
     if unseen:
         notes.append(f"The rows have {UnseenWarning(unseen)}")
     if empty := [each.name for each in columns if each.distance is None]:
-        shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
-        notes.append(f"No value is observed of {shown}: only samples are shown.")
+        notes.append(f"No value is observed of {listed(empty)}: only samples are shown.")
     log_prob = model.score_samples(table).astype(np.float64)
     coded, sampled_coded = (np.stack(each, axis=1) for each in zip(*binned, strict=True))
     return Report(

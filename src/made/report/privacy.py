@@ -7,7 +7,6 @@ values between the two, of numbers and ordered values; 1 if only one of the two 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -124,8 +123,7 @@ def privacy(
     model = model_of(model)
     seed = model.config.seed if seed is None else seed
     random = np.random.default_rng(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenWarning)
+    with UnseenWarning.ignored():
         known, others = model.codes(train), model.codes(held_out)
         for name, rows in (("train", known), ("held_out", others)):
             if len(rows) < FEWEST_ROWS:

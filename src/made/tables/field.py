@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from made.columns.base import Column
 from made.columns.registry import FIELD_KEYS, find_kind
 from made.columns.settings import is_finite
+from made.display import listed
 from made.errors import DataError
 from made.hints import hint
 from made.tables.dates import DAY, Temporal, in_text, is_form, objects, seconds_in
@@ -361,14 +362,12 @@ class Field:
 
     def _unseen(self, values: Values, dtype: Dtype, row: int, label: str) -> DataError:
         value = self.shown(values[row]) if self.temporal else repr(typed(values[row : row + 1], dtype)[0])
-        known = [self.shown(float(each)) if self.temporal else repr(each) for each in self.values[:10]]
-        known += ["..."] * (len(self.values) > 10)
+        known = listed(self.shown(float(each)) if self.temporal else repr(each) for each in self.values)
         remedy = "" if self.dtype == "bool" else f", or fit with {hint(unseen='other')}"
         return self._refused(
             label,
             row,
-            f"{value} is not among the known values ({', '.join(known)}): give one of them, or NaN for a missing value"
-            f"{remedy}.",
+            f"{value} is not among the known values ({known}): give one of them, or NaN for a missing value{remedy}.",
         )
 
     def _refused(self, label: str, row: int, why: str) -> DataError:

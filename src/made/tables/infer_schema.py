@@ -105,15 +105,20 @@ def infer(
 def _plugin(kind: Any, label: str) -> Column:
     """A kind that is not inferred: an instance, the name of a registered class, or the settings of a saved one."""
     if isinstance(kind, Column):
-        return kind
-    settings = dict(kind) if isinstance(kind, Mapping) else {"kind": kind}
-    try:
-        return find_kind(str(settings.pop("kind", None))).from_json(settings)
-    except ModelError:
-        names = ", ".join(map(repr, ("auto", *kind_names(), "real", "drop")))
-        wrong = f"unknown: choose from {names}, a list of values, or a made.Column."
-    except (TypeError, ValueError) as error:
-        wrong = f"not complete: {error}"
+        if kind.kind in kind_names():
+            return kind
+        wrong = "not registered, so that a saved model could not be loaded: decorate its class with @made.register."
+    elif isinstance(kind, type):
+        wrong = f"a class: give an instance, {kind.__name__}(...)."
+    else:
+        settings = dict(kind) if isinstance(kind, Mapping) else {"kind": kind}
+        try:
+            return find_kind(str(settings.pop("kind", None))).from_json(settings)
+        except ModelError:
+            names = ", ".join(map(repr, ("auto", *kind_names(), "real", "drop")))
+            wrong = f"unknown: choose from {names}, a list of values, or a made.Column."
+        except (TypeError, ValueError) as error:
+            wrong = f"not complete: {error}"
     raise ParameterError(f"{label}: the kind {kind!r} is {wrong}", argument="columns")
 
 

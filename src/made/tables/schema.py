@@ -16,6 +16,7 @@ from torch import Tensor
 
 from made.columns.group import Columns
 from made.columns.registry import kind_names
+from made.display import listed
 from made.errors import DataError, ParameterError, UninformativeError, UnseenWarning
 from made.tables.cuts import find_cuts
 from made.tables.field import Field
@@ -223,7 +224,7 @@ class Schema:
             unknown = list(place.keys() - set(self.names))
             if missing or unknown:
                 parts = [("lacks", missing), ("has, unknown to the model,", sorted(unknown, key=place.__getitem__))]
-                said = " and ".join(f"{verb} {_shown(some)}" for verb, some in parts if some)
+                said = " and ".join(f"{verb} {listed(map(repr, some))}" for verb, some in parts if some)
                 raise DataError(f"The table {said}: give the columns that the model was fitted on.")
             return [place[name] for name in self.names]
         if len(table.columns) != len(self.fields):
@@ -231,10 +232,6 @@ class Schema:
                 f"X has {len(table.columns)} features, but MADE is expecting {len(self.fields)} features as input."
             )
         return list(range(len(self.fields)))
-
-
-def _shown(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
 
 
 def dropped(kinds: Kinds) -> list[str | int]:
@@ -261,7 +258,7 @@ def _by_column(argument: str, given: Kinds, names: Sequence[str], default: str) 
         place = names.index(key) if key in names else key
         if not isinstance(place, (int, np.integer)) or not 0 <= place < len(names):
             raise ParameterError(
-                f"'{argument}' has {key!r}, which is not a column: the columns are {_shown(names)}, or 0 to "
+                f"'{argument}' has {key!r}, which is not a column: the columns are {listed(map(repr, names))}, or 0 to "
                 f"{len(names) - 1}.",
                 argument=argument,
             )

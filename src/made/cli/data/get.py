@@ -12,7 +12,9 @@ from made.cli.printing import mode, note, print_json
 
 
 @command
-def get(name: Annotated[str, Argument(help="Name of a dataset.", show_default=False)], seed: SEED = None) -> None:
+def get(
+    name: Annotated[str, Argument(metavar="NAME", help="Name of a dataset.", show_default=False)], seed: SEED = None
+) -> None:
     """Download a named dataset if needed, and check it."""
     from made.io import datasets
 

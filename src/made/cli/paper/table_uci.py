@@ -18,7 +18,7 @@ def uci(
     runs: RUNS = Path("runs"),
     seed: SEED = 0,
 ) -> None:
-    """Table 4: the binary UCI sets. Rows: Model, MADE mask sampling, ours, any-order."""
+    """Table 4: the binary UCI sets. Rows: MADE, MADE mask sampling, ours, any-order."""
     from made.io import datasets
     from made.paper import own_models, published, table_uci
 
