@@ -38,6 +38,7 @@ from made.training.workers import ALONE, Share, Workers
 __all__ = ["Loss", "Objective", "Questions"]
 
 PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
+MOST_UNITS = 2048  # input and output units of a network whose losses are worth preparing each batch for
 
 
 class Loss(NamedTuple):
@@ -115,12 +116,13 @@ class Objective:
         self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
         prepared = rows.inputs is not None and rows.targets is not None
         stored = network.stores(0) if config.whole_rows else True
-        explicit = prepared and stored and ExplicitLoss.supported(network)
+        worthwhile = prepared or network.columns.inputs + network.columns.outputs <= MOST_UNITS
+        explicit = worthwhile and stored and ExplicitLoss.supported(network)
         self.explicit = ExplicitLoss(network, self.shares) if explicit else None
 
     def questions(self, rows: Evidence, update: int, places: Tensor | None = None, of: int = 0) -> Questions:
         """What the updates from ``update`` on ask of these rows; of some ``of`` more, ``places`` says which."""
-        config, generator = self.config, self._generator(update, ENTRIES, rows)
+        config, generator, rows = self.config, self._generator(update, ENTRIES, rows), self._prepared(rows)
         generator.rows, generator.of = places, of
         parts = self._parts(rows, generator, config.nearly_complete) if config.segments > 1 else None
         if config.whole_rows and config.incomplete_rows:
@@ -146,7 +148,7 @@ class Objective:
         found: dict[bool, Questions] = {}
         for is_whole in sorted(set(whole)):
             which = own[flags == is_whole].to(device)
-            generator.rows, some = which, data[rows[which]]
+            generator.rows, some = which, self._prepared(data[rows[which]])
             if not is_whole:
                 found[is_whole] = Questions(some, parts=self._parts(some, generator, config.nearly_complete))
                 continue
@@ -245,6 +247,10 @@ class Objective:
         """A loss with the NLL of whole rows that parts of rows estimate: none, if all rows are nearly complete."""
         counted = int(parts.scale.count_nonzero()) if share.counts else 0
         return Loss(value, nll @ parts.scale / counted, counted) if counted else Loss(value, None)
+
+    def _prepared(self, rows: Evidence) -> Evidence:
+        """The rows with what losses that are written out need, if those of the whole table do not fit into memory."""
+        return rows if self.explicit is None else rows.prepared(self.network)
 
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
