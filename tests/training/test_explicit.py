@@ -112,7 +112,7 @@ def test_losses_and_gradients_are_those_of_autograd(options, missing, workers, n
 def test_input_units_in_advance_or_in_each_update_give_the_same_bits(missing, monkeypatch) -> None:
     """A table whose input units do not fit into the memory for them is trained by the same losses."""
     found = []
-    for most, together in ((2**26, 0), (0, 2**25), (0, 0)):
+    for most, together in ((2**26, 0), (0, 2**23), (0, 0)):
         monkeypatch.setattr(trainers, "PREPARED", most)
         monkeypatch.setattr(objectives, "MOST_PREPARED", together)
         own = network(direct=True)

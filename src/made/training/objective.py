@@ -39,7 +39,7 @@ __all__ = ["Loss", "Objective", "Questions"]
 
 PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
 MOST_UNITS = 2048  # input and output units of a network whose losses are worth preparing each batch for
-MOST_PREPARED = 2**25  # numbers, of several batches together
+MOST_PREPARED = 2**23  # numbers, of several batches together
 
 
 class Loss(NamedTuple):
