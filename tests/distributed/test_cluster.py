@@ -209,7 +209,7 @@ def has_written(process: int) -> bool:
     """Whether a worker of Ray has written a checkpoint to its own folder."""
     with suppress(OSError, ValueError):  # it has ended
         words = Path(f"/proc/{process}/cmdline").read_text().split("\0")
-        folder = Path(words[words.index("--out") + 1])
+        folder = Path(words[-words[::-1].index("--out")])  # the last one
         return folder.is_absolute() and any(folder.glob("checkpoint-*"))
     return False
 
