@@ -185,8 +185,7 @@ def made(hosts, home: Path, *words, **environment: str):
 def test_ray_on_two_hosts_survives_a_kill_with_the_same_bits(hosts, homes, reference, ray_address, refused) -> None:
     options = ("--out", "model", *FIT, "--workers", 2, "--ray", ray_address)
     process = made(hosts, homes[0], "fit", "rows.csv", *options)
-    wait_for(homes[0], "model/checkpoint-*", process)
-    os.kill(trainers(hosts.second)[0], signal.SIGKILL)
+    os.kill(paused(hosts, homes[0], process), signal.SIGKILL)
     assert process.wait(LONG) == 0, (homes[0] / "log").read_text()
     assert "Note: a worker of the Ray cluster was lost; training resumes" in (homes[0] / "log").read_text()
     assert same(reference, homes[0] / "model")
@@ -204,6 +203,38 @@ def processes_with(host, word: bytes) -> list[int]:
 
 def trainers(host) -> list[int]:
     return processes_with(host, b"\0made\0fit\0")
+
+
+def has_written(process: int) -> bool:
+    """Whether a worker of Ray has written a checkpoint to its own folder."""
+    with suppress(OSError, ValueError):  # it has ended
+        words = Path(f"/proc/{process}/cmdline").read_text().split("\0")
+        folder = Path(words[-words[::-1].index("--out")])  # the last one
+        return folder.is_absolute() and any(folder.glob("checkpoint-*"))
+    return False
+
+
+def paused(hosts, home: Path, process: subprocess.Popen) -> int:
+    """The worker on the second host, paused after a checkpoint has been copied, and before the run ends.
+
+    On a busy machine, a run may end before its first checkpoint is copied, unless a worker is paused.
+    """
+    deadline = time.monotonic() + LONG
+    while not any(map(has_written, trainers(hosts.first) + trainers(hosts.second))):
+        assert process.poll() is None, (home / "log").read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    worker = trainers(hosts.second)[0]
+    while True:
+        os.kill(worker, signal.SIGSTOP)
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            if list(home.glob("model/checkpoint-*")):
+                return worker
+            time.sleep(0.05)
+        os.kill(worker, signal.SIGCONT)  # it may have been writing
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("ended", ["worker killed", "killed", "terminated"])
@@ -230,7 +261,9 @@ def test_answers_of_ray_survive_a_kill(hosts, homes, ray_address, ended) -> None
         assert (home / "log").read_text() == ("" if ended == "killed" else stopped)
         process = made(hosts, home, *question)
     assert process.wait(LONG) == 0, (home / "log").read_text()
-    assert ("parts.npy has 1 part already" in (home / "log").read_text()) == (ended != "worker killed")
+    said = (home / "log").read_text()
+    assert ("parts.npy has 1 part already" in said) == (ended != "worker killed")
+    assert "raylet" not in said
     parts = [np.load(path) for path in sorted((home / "parts.npy").glob("part-*"))]
     assert list(map(len, parts)) == [100_000, 50_000]
     np.testing.assert_array_equal(np.concatenate(parts), np.load(home / "local.npy"))
@@ -289,8 +322,7 @@ def test_a_host_that_vanishes_from_ray_ends_the_run_which_is_resumed_elsewhere(
     """The last test of the cluster, which has lost a host then."""
     options = ("--out", "model", *FIT, "--workers", 2, "--ray", ray_address)
     process = made(hosts, homes[0], "fit", "rows.csv", *options)
-    wait_for(homes[0], "model/checkpoint-*", process)
-    os.kill(trainers(hosts.second)[0], signal.SIGSTOP)
+    paused(hosts, homes[0], process)
     hosts.second.set_link("down")
     assert process.wait(LONG) == 6, (homes[0] / "log").read_text()
     hosts.second.set_link("up")

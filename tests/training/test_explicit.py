@@ -12,8 +12,11 @@ from made import Binary, Categorical, Columns, Connectivities, Network, Numeric,
 from made.columns.point_masses import PointMasses
 from made.network.explicit import ExplicitPass
 from made.queries.evidence import Evidence
+from made.training import objective as objectives
+from made.training import trainer as trainers
 from made.training.config import TrainingConfig
 from made.training.objective import Objective
+from made.training.trainer import Trainer
 from made.training.workers import Workers
 from oracle import randomize
 
@@ -39,7 +42,7 @@ def network(sizes: tuple[int, ...] = (9, 9), columns: Columns = COLUMNS, scale: 
     return randomize(Network(columns, family, **options), scale=scale).train()
 
 
-def rows(own: Network, count: int = 40, missing: float = 0.0) -> Evidence:
+def rows(own: Network, count: int = 40, missing: float = 0.0, prepared: bool = True) -> Evidence:
     generator = torch.Generator().manual_seed(1)
     units = own.columns.initial().double() + 0.3 * torch.randn(count, own.columns.outputs, generator=generator).double()
     noise = torch.rand(count, len(own.columns), generator=generator).double()
@@ -47,10 +50,9 @@ def rows(own: Network, count: int = 40, missing: float = 0.0) -> Evidence:
         kind.draw(units[:, own.output_units(d)], kind.noise(noise[:, d])) for d, kind in enumerate(own.columns.kinds)
     ]
     values = torch.stack(parts, dim=1)
-    if not missing:
-        return Evidence(values).prepared(own)
-    observed = torch.rand(values.shape, generator=generator) >= missing
-    return Evidence(values * observed, observed).prepared(own)
+    observed = torch.rand(values.shape, generator=generator) >= missing if missing else None
+    found = Evidence(values) if observed is None else Evidence(values * observed, observed)
+    return found.prepared(own) if prepared else found
 
 
 def both(objective: Objective, data: Evidence, update: int, workers: Workers, of: int) -> list[list[torch.Tensor]]:
@@ -81,6 +83,7 @@ class Last(Workers):
     rank, count = 0, 100
 
 
+@pytest.mark.parametrize("prepared", [True, False])
 @pytest.mark.parametrize("number_weight", [1.0, 0.3])
 @pytest.mark.parametrize("workers", [Workers(), Second(), Last()], ids=["alone", "second", "without rows"])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -89,9 +92,9 @@ class Last(Workers):
     [{"direct": True}, {"sizes": (9, 5, 5), "residual": False}, {"sizes": (6,), "direct": True}, {"scale": 8.0}],
     ids=str,
 )
-def test_losses_and_gradients_are_those_of_autograd(options, missing, workers, number_weight) -> None:
+def test_losses_and_gradients_are_those_of_autograd(options, missing, workers, number_weight, prepared) -> None:
     own = network(**options)
-    data = rows(own, missing=missing)
+    data = rows(own, missing=missing, prepared=prepared)
     objective = Objective(own, replace(CONFIG, number_weight=number_weight), data)
     assert objective.explicit is not None
     assert len(objective.pairs) > 0
@@ -103,6 +106,32 @@ def test_losses_and_gradients_are_those_of_autograd(options, missing, workers, n
         for expected, found in zip(by_autograd, explicit, strict=True):
             torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-10)
     assert len(kinds) == 4  # parts and whole rows, with and without pairs
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_input_units_in_advance_or_in_each_update_give_the_same_bits(missing, monkeypatch) -> None:
+    """A table whose input units do not fit into the memory for them is trained by the same losses."""
+    found = []
+    for most, together in ((2**26, 0), (0, 2**23), (0, 0)):
+        monkeypatch.setattr(trainers, "PREPARED", most)
+        monkeypatch.setattr(objectives, "MOST_PREPARED", together)
+        own = network(direct=True)
+        data = rows(own, 200, missing, prepared=False)
+        trainer = Trainer(own, data[:150], data[150:], replace(CONFIG, batch_size=20, max_epochs=3))
+        assert (trainer.data.inputs is None) == (most == 0)
+        assert trainer.objective.explicit is not None
+        trainer.run()
+        found.append([weight.detach().clone() for weight in own.parameters()])
+    assert all(map(torch.equal, found[0], found[1]))
+    assert all(map(torch.equal, found[0], found[2]))
+
+
+def test_a_batch_is_prepared_for_a_network_of_few_units_only(monkeypatch) -> None:
+    """In wide networks, products take most of the time, and training goes on as before."""
+    monkeypatch.setattr(objectives, "MOST_UNITS", COLUMNS.inputs + COLUMNS.outputs - 1)
+    own = network()
+    assert Objective(own, CONFIG, rows(own, prepared=False)).explicit is None
+    assert Objective(own, CONFIG, rows(own)).explicit is not None
 
 
 def test_memory_is_used_again_without_a_trace() -> None:

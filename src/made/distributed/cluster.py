@@ -18,6 +18,8 @@ from made.errors import ClusterError, WorkerLost
 REACHING = 5.0  # seconds
 LOOK = 1.0  # seconds between looks at the head
 SILENT = 15.0  # seconds in which it does not answer before it is given up; Ray takes a minute
+# Ray prints what became of lost workers on standard output, between the answers, unless all of it is left out.
+SILENCE = {"RAY_DEDUP_LOGS": "1", "RAY_DEDUP_LOGS_SKIP_REGEX": "^"}
 
 
 @contextmanager
@@ -30,6 +32,7 @@ def connected(address: str, end: Callable[[Exception], object]) -> Iterator[Any]
             for the head, and then end the process without a sentence.
     """
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # or what is left to do at the end would start a cluster here
+    os.environ.update(SILENCE)
     try:
         import ray
     except ImportError:

@@ -38,6 +38,8 @@ from made.training.workers import ALONE, Share, Workers
 __all__ = ["Loss", "Objective", "Questions"]
 
 PAIRS_EVERY = 4  # updates, and with a fourth of their rows: counted pairs hardly take time
+MOST_UNITS = 2048  # input and output units of a network whose losses are worth preparing each batch for
+MOST_PREPARED = 2**23  # numbers, of several batches together
 
 
 class Loss(NamedTuple):
@@ -115,12 +117,13 @@ class Objective:
         self.pairs = CountedPairs(network, rows, weights) if config.pairs and config.segments > 1 else None
         prepared = rows.inputs is not None and rows.targets is not None
         stored = network.stores(0) if config.whole_rows else True
-        explicit = prepared and stored and ExplicitLoss.supported(network)
+        self.units = network.columns.inputs + network.columns.outputs
+        explicit = (prepared or self.units <= MOST_UNITS) and stored and ExplicitLoss.supported(network)
         self.explicit = ExplicitLoss(network, self.shares) if explicit else None
 
     def questions(self, rows: Evidence, update: int, places: Tensor | None = None, of: int = 0) -> Questions:
         """What the updates from ``update`` on ask of these rows; of some ``of`` more, ``places`` says which."""
-        config, generator = self.config, self._generator(update, ENTRIES, rows)
+        config, generator, rows = self.config, self._generator(update, ENTRIES, rows), self._prepared(rows)
         generator.rows, generator.of = places, of
         parts = self._parts(rows, generator, config.nearly_complete) if config.segments > 1 else None
         if config.whole_rows and config.incomplete_rows:
@@ -146,7 +149,7 @@ class Objective:
         found: dict[bool, Questions] = {}
         for is_whole in sorted(set(whole)):
             which = own[flags == is_whole].to(device)
-            generator.rows, some = which, data[rows[which]]
+            generator.rows, some = which, self._prepared(data[rows[which]])
             if not is_whole:
                 found[is_whole] = Questions(some, parts=self._parts(some, generator, config.nearly_complete))
                 continue
@@ -200,14 +203,16 @@ class Objective:
             loss = self(questions, update, first_row, workers, of)
             loss.value.backward()
             return loss._replace(value=loss.value.detach())
+        targets = parts.rows.targets
+        targets = self.network.columns.targets(parts.rows.values) if targets is None else targets
         assert parts.rows.inputs is not None
-        assert parts.rows.targets is not None
+        assert targets is not None
         masks, pairs = None if mask is None else self.network.stored_masks(mask), None
         if mask is None and self.pairs and update % PAIRS_EVERY == 0:
             which, own, weight = self.pairs.turn(update // PAIRS_EVERY, max(16, share.of // 4), workers)
             pairs = self.pairs, which, config.pairs * PAIRS_EVERY * weight * own.counts
         weights = parts.weights * (share.counts / share.of)
-        rows = parts.rows.inputs, parts.rows.targets, parts.asked, weights
+        rows = parts.rows.inputs, targets, parts.asked, weights
         nll, value = explicit.of_rows(*rows, masks=masks, pairs=pairs)
         return self._told(value, nll, parts, share)
 
@@ -246,6 +251,11 @@ class Objective:
         counted = int(parts.scale.count_nonzero()) if share.counts else 0
         return Loss(value, nll @ parts.scale / counted, counted) if counted else Loss(value, None)
 
+    def _prepared(self, rows: Evidence) -> Evidence:
+        """The rows with what losses that are written out need, unless that of so many rows takes too much memory."""
+        few = self.explicit is not None and len(rows) * self.units <= MOST_PREPARED
+        return rows.prepared(self.network) if few else rows
+
     def _parts(self, rows: Evidence, generator: torch.Generator, nearly_complete: float = 0.0) -> Parts:
         """Rows with a random part of each given, its input units, and the weights of all other entries."""
         rows, nearly = give_at_random(rows, generator, nearly_complete, groups=self.groups)
@@ -262,8 +272,9 @@ class Objective:
 
     def _whole(self, rows: Evidence) -> Parts:
         """Rows of which all is asked for and, as far as the mask allows, seen."""
-        asked, inputs = rows.is_observed.to(rows.values.dtype), rows.inputs
-        if inputs is not None and rows.observed is not None:
+        asked = rows.is_observed.to(rows.values.dtype)
+        inputs = self.network.columns.encode(rows.values) if rows.inputs is None else rows.inputs
+        if rows.observed is not None:
             inputs = inputs * self.network.columns.per_unit(asked)
         ones = torch.ones_like(asked[:, 0])
         return Parts(replace(rows, inputs=inputs), asked, ones, ones * (not self.config.incomplete_rows))
