@@ -24,13 +24,13 @@ WORLDS = np.array(list(itertools.product((0, 1), repeat=COLUMNS)), dtype=np.uint
 
 TRAIN, VALID = structured(seed=0), structured(100, seed=1)
 
-TIED = {"orderings": 3, "any_order": 0.5, "line": 2, "standardized": True, "dropout": 0.3}
+TIED = {"orderings": 3, "any_order": 0.5, "line": 2, "standardized": True, "dropout": 0.3, "input_dropout": 0.1}
 
 FAST = {
     "bernoulli": lambda seed=0: BernoulliMixture(1, seed=seed),
     "mixture": lambda seed=0: BernoulliMixture((2, 4), seed=seed),
     "fvsbn": lambda seed=0: FVSBN(max_epochs=5, learning_rate=0.02, seed=seed),
-    "nade": lambda seed=0: NADE(12, max_epochs=5, seed=seed),
+    "nade": lambda seed=0: NADE(12, ordering="random", max_epochs=5, seed=seed),
     "eonade": lambda seed=0: EoNADE((12,), orderings=3, max_epochs=1, learning_rate=0.01, seed=seed),
     "eonade2": lambda seed=0: EoNADE((12, 8), orderings=3, max_epochs=1, learning_rate=0.01, dropout=0.2, seed=seed),
     "made": lambda seed=0: OneMask(hidden_sizes=(12,), max_epochs=5, seed=seed),

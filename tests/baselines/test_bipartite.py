@@ -54,18 +54,18 @@ def test_persistent_chains_continue_where_they_ended() -> None:
     still = Bipartite(*(torch.zeros(shape) for shape in ((3, 2), (3,), (2,))))
     still = Bipartite(still.W, torch.tensor([40.0, -40.0, 40.0]), still.b)
     rows, generator = torch.zeros(4, 3), torch.Generator().manual_seed(0)
-    chains = GibbsChains(0)
-    assert torch.equal(chains(still, rows, generator), rows)
-    chains.last = torch.ones(4, 3)
-    assert torch.equal(chains(still, rows, generator), torch.ones(4, 3))
-    chains.steps = 1
-    assert torch.equal(chains(still, rows, generator), torch.tensor([[1.0, 0, 1]]).expand(4, -1))
+    for persistent in (True, False):
+        chains = GibbsChains(0, persistent)
+        chains.last = torch.ones(4, 3)
+        assert torch.equal(chains(still, rows, generator), torch.ones(4, 3) if persistent else rows)
+        chains.steps = 1
+        assert torch.equal(chains(still, rows, generator), torch.tensor([[1.0, 0, 1]]).expand(4, -1))
 
 
 def test_steps_of_chains_grow_from_one(monkeypatch) -> None:
     taken = []
     monkeypatch.setattr(bipartite, "gibbs", lambda machine, x, steps, generator: taken.append(steps) or x)
-    chains, machine, rows = GibbsChains(5, growth=10), random_machine(3, 2, seed=0), torch.zeros(1, 3)
+    chains, machine, rows = GibbsChains(5, True, growth=10), random_machine(3, 2, seed=0), torch.zeros(1, 3)
     for _ in range(12):
         chains(machine, rows, torch.Generator())
     assert taken == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,10 +10,19 @@ from made.baselines.nade import NADE, NADENetwork, sequential_pass
 from small_baselines import COLUMNS, TRAIN, VALID, WORLDS, bits, naive
 
 
+def test_nade_takes_a_list_as_its_ordering() -> None:
+    order = [3, 0, 4, 1, 2]
+    model = NADE(6, ordering=order, max_epochs=2).fit(TRAIN, VALID)
+    same = NADE(6, max_epochs=2).fit(TRAIN[:, order], VALID[:, order])
+    assert np.array_equal(model.log_prob(WORLDS).values, same.log_prob(WORLDS[:, order]).values)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"dropout": 1.0}, "'dropout' should be at least 0"),
+        ({"ordering": [0, 1, 2, 3, 3]}, "'ordering' should have each of the columns 0 to 4 once"),
+        ({"ordering": "walk"}, "'ordering' should be natural, random"),
+        ({"input_dropout": 1.0}, "'input_dropout' should be at least 0"),
         ({"activation": "softplus"}, "'activation' should be one of sigmoid, relu"),
     ],
 )
@@ -42,6 +52,20 @@ def test_dropout_of_units_is_for_training_only() -> None:
             V = network.V[:, chosen] / (1 - share)
             parts = (network.W[:, chosen], network.b[chosen], V, network.c, None, "sigmoid")
             assert torch.allclose(network(x, generator=torch.Generator().manual_seed(3)), naive(x, *parts), atol=1e-4)
+
+
+def test_dropout_of_inputs_is_for_training_only() -> None:
+    network = NADENetwork(COLUMNS, 6, input_dropout=0.5, seed=1)
+    plain = NADENetwork(COLUMNS, 6, seed=1)
+    x = torch.from_numpy(WORLDS).float().repeat(500, 1)
+    assert torch.equal(network.eval()(x), plain(x))
+    with torch.no_grad():
+        network.V.fill_(1), plain.V.fill_(1)
+        network.W.mul_(1e-3), plain.W.mul_(1e-3)  # so small that logits are linear in the inputs
+        noisy, expected = network.train()(x, generator=torch.Generator().manual_seed(0)), plain(x)
+    assert not torch.equal(noisy, expected)
+    assert torch.equal(noisy[:, 0], expected[:, 0])
+    assert torch.allclose(noisy.reshape(500, -1).mean(dim=0), expected[:32].reshape(-1), atol=3e-4)
 
 
 def test_nade_is_its_equations() -> None:

@@ -38,10 +38,11 @@ def test_missing_methods_of_an_estimator_are_named() -> None:
         Scikit(object())
 
 
-def test_densities_are_recognized() -> None:
+def test_densities_are_recognized_or_declared() -> None:
     assert Scikit(KernelDensity()).continuous
     assert Scikit(make_pipeline(StandardScaler(), KernelDensity())).continuous
-    assert not Scikit(Counts()).continuous
+    assert Scikit(Counts(), continuous=True).continuous
+    assert not Scikit(KernelDensity(), continuous=False).continuous
 
 
 def test_samples_of_an_estimator_depend_on_the_seed() -> None:

@@ -189,7 +189,7 @@ def test_without_standardized_inputs_only_biases_start_at_the_columns() -> None:
     assert torch.allclose(network.c, column_means(x).logit())
 
 
-ASKED = {"activation": "relu", "dropout": 0.5, "standardized": True}
+ASKED = {"activation": "relu", "dropout": 0.5, "input_dropout": 0.2, "standardized": True}
 
 
 def test_a_tied_network_is_what_was_asked_for_and_its_conditioning_weights_learn_slowly(monkeypatch) -> None:

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from made.baselines.protocol import Baseline, Bits, Floats, LogProb
 
 COMPONENTS = (10, 20, 50, 100, 200, 500)
-STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # searched from the best one of the previous K
-MOST_STEPS = 300  # of EM
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
 PATIENCE = 8  # EM steps without progress
 PROGRESS = 1e-3  # nats
 ROWS_AT_A_TIME = 2000
@@ -50,6 +49,8 @@ class BernoulliMixture(Baseline):
 
     Arguments:
         components: K, or candidates for it, chosen by the validation rows.
+        strengths: candidates for s, chosen likewise, by a local search that starts at the best s of the previous K.
+        max_epochs: the maximum number of EM steps.
         seed: seed of the rows that components start at.
 
     Attributes:
@@ -67,22 +68,32 @@ class BernoulliMixture(Baseline):
         2 0.7
     """
 
-    def __init__(self, components: int | Sequence[int] = COMPONENTS, *, seed: int = 0) -> None:
-        self.components, self.seed = components, seed
+    def __init__(
+        self,
+        components: int | Sequence[int] = COMPONENTS,
+        *,
+        strengths: Sequence[float] = STRENGTHS,
+        max_epochs: int = 300,
+        seed: int = 0,
+    ) -> None:
+        self.components, self.strengths, self.max_epochs, self.seed = components, strengths, max_epochs, seed
 
     def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
         end = time.perf_counter() + (math.inf if seconds is None else seconds)
         numbers = [self.components] if isinstance(self.components, int) else sorted(self.components)
         if not numbers or numbers[0] < 1:
             raise ValueError(f"'components' should be whole numbers, at least 1, not {self.components!r}.")
+        strengths = sorted(self.strengths)
+        if not strengths or not strengths[0] > 0:
+            raise ValueError(f"'strengths' should be numbers above 0, not {self.strengths!r}.")
         rows, others = train.astype(np.float32), valid.astype(np.float32)
-        found, place = [], len(STRENGTHS) // 2
+        found, place = [], len(strengths) // 2
         for number in numbers:
-            fit = self._maximize(rows, others, number, STRENGTHS[place], end)
+            fit = self._maximize(rows, others, number, strengths[place], end)
             for step in (1, -1) if number > 1 else ():  # a local search from the best strength so far
                 start = place
-                while 0 <= place + step < len(STRENGTHS):
-                    other = self._maximize(rows, others, number, STRENGTHS[place + step], end)
+                while 0 <= place + step < len(strengths):
+                    other = self._maximize(rows, others, number, strengths[place + step], end)
                     if other.score <= fit.score:
                         break
                     fit, place = other, place + step
@@ -104,7 +115,7 @@ class BernoulliMixture(Baseline):
             mean = (table + rows[random.choice(len(rows), components, replace=components > len(rows))]) / 2
         prior = np.full(components, -math.log(components))
         best, waited = _Fit(prior, mean, strength, -math.inf), 0
-        for epoch in range(MOST_STEPS):
+        for epoch in range(self.max_epochs):
             score = float(_log_prob(prior, mean, others).mean())
             waited = 0 if score > best.score + PROGRESS else waited + 1
             if score > best.score:

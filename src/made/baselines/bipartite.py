@@ -111,20 +111,21 @@ class CenteredBipartite(nn.Module):
 
 
 class GibbsChains:
-    """Samples of the model during training, by Gibbs sampling from the previous samples, the first from the rows.
+    """Samples of the model during training, by Gibbs sampling from the rows or from the previous samples.
 
     Arguments:
         steps: the number of Gibbs steps in an update.
+        persistent: whether chains continue where they ended, or start at the rows.
         growth: the number of updates over which the steps grow from 1 to ``steps``; default: no growth.
     """
 
-    def __init__(self, steps: int, growth: int = 0) -> None:
-        self.steps, self.growth, self.update = steps, growth, 0
+    def __init__(self, steps: int, persistent: bool = True, growth: int = 0) -> None:
+        self.steps, self.persistent, self.growth, self.update = steps, persistent, growth, 0
         self.last: Tensor | None = None
 
     def __call__(self, model: Bipartite, x: Tensor, generator: torch.Generator) -> Tensor:
         """Samples, at most as many as rows. Shapes: (rows, A) to (rows, A)."""
-        begin = x if self.last is None else self.last
+        begin = x if self.last is None or not self.persistent else self.last
         steps = min(self.steps, 1 + self.steps * self.update // self.growth) if self.growth else self.steps
         self.last, self.update = gibbs(model.detach(), begin, steps, generator), self.update + 1
         return self.last

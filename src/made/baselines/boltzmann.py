@@ -7,7 +7,8 @@ r"""Boltzmann machines: RBM (Smolensky, 1986), DBN (Hinton et al., 2006) and DBM
          = \frac{1}{Z} \exp\Big(a \cdot x + \sum_k \log(1 + e^{b_k + (x^T W)_k})\Big)
 
 The gradient of log p is a difference of means over rows and over samples of the model. These come from a few Gibbs
-steps, starting at the previous samples (persistent contrastive divergence; Tieleman, 2008).
+steps, starting at the rows (contrastive divergence, CD-k; Hinton, 2002) or at the previous samples (persistent CD;
+Tieleman, 2008).
 
 **DBN**, the deep belief network, has two hidden layers, trained greedily:
 
@@ -150,6 +151,7 @@ class RBM(BoltzmannBaseline):
         hidden_size: K, the number of hidden units.
         growing: whether the Gibbs steps grow from 1 to ``steps`` over ``max_epochs`` (as in the CD-25 of Salakhutdinov
             and Murray, 2008): chains mix well as long as weights are small.
+        persistent: whether chains continue where they ended, or start at the rows.
         others: the arguments of :class:`BoltzmannBaseline`.
 
     Attributes:
@@ -163,16 +165,18 @@ class RBM(BoltzmannBaseline):
         ('exact', True, 19)
     """
 
-    def __init__(self, hidden_size: int = 500, *, growing: bool = False, **others: Any) -> None:
+    def __init__(
+        self, hidden_size: int = 500, *, growing: bool = False, persistent: bool = True, **others: Any
+    ) -> None:
         super().__init__(**others)
-        self.hidden_size, self.growing = hidden_size, growing
+        self.hidden_size, self.growing, self.persistent = hidden_size, growing, persistent
 
     def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
         x, y = floats(train, valid)
         self.base_ = column_means(x).logit()
         network, rows = CenteredBipartite(column_means(x), self.hidden_size, seed=self.seed), epoch_rows(x)
         config = self.config(seconds)
-        chains = GibbsChains(self.steps, config.count_updates(len(rows)) if self.growing else 0)
+        chains = GibbsChains(self.steps, self.persistent, config.count_updates(len(rows)) if self.growing else 0)
 
         def loss(batch: Tensor, generator: torch.Generator) -> Tensor:
             model = network.bipartite()

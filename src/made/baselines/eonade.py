@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -147,6 +147,7 @@ class EoNADE(GradientBaseline):
     Arguments:
         hidden_sizes: the units of one or two hidden layers.
         orderings: R, the number of random orderings, functions of the seed, that are averaged.
+        activation: of the hidden units, ``"sigmoid"`` or ``"relu"``, which overfits small tables sooner.
         dropout: dropout probability of the hidden units.
         others: seed, report and training of :class:`made.baselines.optimization.GradientBaseline`. The reported
             likelihood is estimated from random parts of the validation rows, over all orderings.
@@ -172,17 +173,18 @@ class EoNADE(GradientBaseline):
         hidden_sizes: Sequence[int] = (500,),
         *,
         orderings: int = 16,
+        activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
         **others: Any,
     ) -> None:
         super().__init__(**others)
-        self.hidden_sizes, self.orderings, self.dropout = hidden_sizes, orderings, dropout
+        self.hidden_sizes, self.orderings, self.activation, self.dropout = hidden_sizes, orderings, activation, dropout
 
     def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
         x, y = floats(train, valid)
         random, columns = np.random.default_rng(self.seed), x.shape[1]
         self.orderings_ = np.stack([random.permutation(columns) for _ in range(self.orderings)])
-        network = OrderlessNetwork(columns, self.hidden_sizes, dropout=self.dropout, seed=self.seed)
+        network = OrderlessNetwork(columns, self.hidden_sizes, self.activation, self.dropout, self.seed)
         network.start(x)
         x, y = repeat_rows(x, TRAINING_PARTS), repeat_rows(y, VALIDATION_PARTS)
         parts = random_parts(y, torch.Generator().manual_seed(self.seed))

@@ -12,7 +12,7 @@ a row costs O(DK) and not O(D^2 K). :func:`sequential_pass` computes one column 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -90,9 +90,9 @@ def sample_orderings(
 class NADENetwork(nn.Module):
     """The parameters of :class:`NADE` and of tied networks (:mod:`made.baselines.tied`), and their logits.
 
-    Hidden units are dropped for all rows of a batch alike, which saves time. There may be ``conditioning`` weights U;
-    without them, each block of a ``line`` of columns has its own bias, and so has each of the ``directions`` of shifted
-    rows. An ordering has the positions of the columns; default: all in their place.
+    Hidden units are dropped for all rows of a batch alike, which saves time, and inputs for each row. There may be
+    ``conditioning`` weights U; without them, each block of a ``line`` of columns has its own bias, and so has each of
+    the ``directions`` of shifted rows. An ordering has the positions of the columns; default: all in their place.
     """
 
     mean: Tensor
@@ -105,6 +105,7 @@ class NADENetwork(nn.Module):
         *,
         activation: str = "sigmoid",
         dropout: float = 0.0,
+        input_dropout: float = 0.0,
         conditioning: bool = False,
         standardized: bool = False,
         line: int = 0,
@@ -112,12 +113,13 @@ class NADENetwork(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if not 0 <= dropout < 1:
-            raise ValueError(f"'dropout' should be at least 0 and below 1, not {dropout}.")
+        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= share < 1:
+                raise ValueError(f"'{name}' should be at least 0 and below 1, not {share}.")
         if activation not in ACTIVATIONS:
             raise ValueError(f"'activation' should be one of {', '.join(ACTIVATIONS)}, not {activation!r}.")
-        self.activation, self.dropout, self.standardized = activation, dropout, standardized
-        self.width = line or BLOCK_WIDTH
+        self.activation, self.dropout, self.input_dropout = activation, dropout, input_dropout
+        self.standardized, self.width = standardized, line or BLOCK_WIDTH
         self.blocks = -(-columns // self.width)
         generator = torch.Generator().manual_seed(seed)
         self.W, self.V = (
@@ -181,6 +183,8 @@ class NADENetwork(nn.Module):
             b, V = b[..., units], V / (1 - self.dropout)
         else:
             W, V, c, t = self.weights(ordering)
+        if self.training and self.input_dropout:
+            x = x * (torch.rand(x.shape, generator=generator) >= self.input_dropout) / (1 - self.input_dropout)
         return blocked_logits(x, W, b, V, c, t, activation=self.activation, width=self.width)
 
     def log_prob(self, x: Tensor, ordering: Tensor | None = None, first: int = 0) -> Tensor:
@@ -207,16 +211,19 @@ class NADENetwork(nn.Module):
 
 
 class NADE(GradientBaseline):
-    """NADE with one hidden layer, in the natural ordering of the columns: an exact likelihood.
+    """NADE with one hidden layer and one ordering of the columns: an exact likelihood.
 
     Arguments:
         hidden_size: K, the number of hidden units.
+        ordering: of the columns: ``"natural"``; ``"random"``, a function of the seed; or a list of columns.
         activation: of the hidden units, ``"sigmoid"`` as in the paper, or ``"relu"``.
         dropout: dropout probability of the hidden units.
+        input_dropout: dropout probability of the inputs.
         others: seed, report and training of :class:`made.baselines.optimization.GradientBaseline`.
 
     Attributes:
         network_: the parameters.
+        ordering_: the columns in the order of the product.
 
     Example:
         >>> rows = [[0, 0, 0], [1, 1, 1]] * 100  # three equal coins, log 2 = 0.69
@@ -232,12 +239,15 @@ class NADE(GradientBaseline):
         self,
         hidden_size: int = 500,
         *,
+        ordering: str | Sequence[int] = "natural",
         activation: Literal["sigmoid", "relu"] = "sigmoid",
         dropout: float = 0.0,
+        input_dropout: float = 0.0,
         **others: Any,
     ) -> None:
         super().__init__(**others)
-        self.hidden_size, self.activation, self.dropout = hidden_size, activation, dropout
+        self.hidden_size, self.ordering, self.activation = hidden_size, ordering, activation
+        self.dropout, self.input_dropout = dropout, input_dropout
 
     def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
         network, first = self._begin(train.shape[1]), self.ordering_
@@ -246,10 +256,10 @@ class NADE(GradientBaseline):
         self.optimize(network, x, self._loss, lambda: self._score(y), self.config(seconds))
 
     def _begin(self, columns: int, **options: Any) -> NADENetwork:
-        """Set the orderings, in the first of which rows are trained, and the untrained network."""
+        """Set the ordering and the untrained network."""
         self.orderings_ = self._orderings(columns)
         self.ordering_ = self.orderings_[0]
-        options |= {"activation": self.activation, "dropout": self.dropout}
+        options |= {"activation": self.activation, "dropout": self.dropout, "input_dropout": self.input_dropout}
         self.network_ = NADENetwork(columns, self.hidden_size, **options, seed=self.seed)
         return self.network_
 
@@ -261,14 +271,23 @@ class NADE(GradientBaseline):
         return self.network_.log_prob(x).mean().item()
 
     def _orderings(self, columns: int) -> NDArray[np.intp]:
-        """The columns in each ordering, (orderings, columns)."""
-        return np.arange(columns)[None]
+        natural = np.arange(columns)
+        if isinstance(self.ordering, str):
+            known = {"natural": natural, "random": np.random.default_rng(self.seed).permutation(natural)}
+            if self.ordering not in known:
+                raise ValueError(f"'ordering' should be natural, random, or a list of columns, not {self.ordering!r}.")
+            return known[self.ordering][None]
+        ordering = np.asarray(self.ordering)
+        if ordering.dtype.kind not in "iu" or sorted(ordering.tolist()) != natural.tolist():
+            raise ValueError(f"'ordering' should have each of the columns 0 to {columns - 1} once.")
+        return ordering[None]
 
     def _log_prob(self, rows: Bits) -> LogProb:
-        return LogProb(self.network_.log_prob(torch.from_numpy(rows).to(self.network_.c.dtype)).numpy())
+        x = torch.from_numpy(rows[:, self.ordering_]).to(self.network_.c.dtype)
+        return LogProb(self.network_.log_prob(x).numpy())
 
     def _sample(self, n: int, seed: int) -> Tensor:
         shape, generator = (n, len(self.ordering_)), torch.Generator().manual_seed(seed)
         noise = torch.rand(shape, generator=generator, dtype=torch.float64).to(self.network_.c.dtype)
         with torch.no_grad():
-            return self.network_.sample(noise)
+            return self.network_.sample(noise)[:, np.argsort(self.ordering_)]

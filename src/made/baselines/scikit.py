@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from made.baselines.protocol import Baseline, Bits, LogProb
+from made.baselines.protocol import Baseline, Bits, LikelihoodKind, LogProb
 from made.errors import QuestionError
 
 CONTINUOUS = ("KernelDensity", "GaussianMixture", "BayesianGaussianMixture", "PCA", "FactorAnalysis")
@@ -24,11 +24,12 @@ class Scikit(Baseline):
 
     Arguments:
         estimator: has ``fit(X)`` and ``score_samples(X)``, and ``sample(n)`` if it can sample.
+        kind: how its likelihood is known.
+        continuous: whether its likelihood is a density of real numbers; default: known for the estimators of
+            scikit-learn, also as the last step of a pipeline.
 
     Attributes:
         size: number of array entries in its fitted attributes.
-        continuous: whether its likelihood is known to be a density of real numbers: for the estimators of scikit-learn,
-            also as the last step of a pipeline.
 
     Example:
         >>> from made import MADE
@@ -38,13 +39,14 @@ class Scikit(Baseline):
         (60, False)
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, *, kind: LikelihoodKind = "exact", continuous: bool | None = None) -> None:
         for method in ("fit", "score_samples"):
             if not callable(getattr(estimator, method, None)):
                 raise QuestionError(f"{type(estimator).__name__} has no {method}(X), which a comparison needs.")
-        self.estimator = estimator
+        self.estimator, self.kind = estimator, kind
         last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-        self.continuous = any(each.__name__ in CONTINUOUS for each in type(last).__mro__)
+        known = any(each.__name__ in CONTINUOUS for each in type(last).__mro__)
+        self.continuous = known if continuous is None else continuous
         self.epochs = 0
 
     def _fit(self, train: Bits, valid: Bits, seconds: float | None) -> None:
@@ -56,7 +58,7 @@ class Scikit(Baseline):
         self.epochs = int(getattr(self.estimator, "n_epochs_", getattr(self.estimator, "n_iter_", 0)))
 
     def _log_prob(self, rows: Bits) -> LogProb:
-        return LogProb(np.asarray(self.estimator.score_samples(rows), dtype=np.float64))
+        return LogProb(np.asarray(self.estimator.score_samples(rows), dtype=np.float64), self.kind)
 
     def _sample(self, n: int, seed: int) -> NDArray[np.bool_]:
         """Real numbers are rounded to 0 or 1."""

@@ -84,11 +84,10 @@ class TiedMADE(NADE):
         image: tuple[int, int] | None = None,
         **others: Any,
     ) -> None:
-        super().__init__(check_integer("hidden_size", hidden_size, 1), **others)
+        super().__init__(check_integer("hidden_size", hidden_size, 1), ordering=ordering, **others)
         if ordering not in ("random", "walk", "natural"):
             raise ValueError(f"'ordering' should be random, walk or natural, not {ordering!r}.")
-        self.ordering, self.orderings = ordering, check_integer("orderings", orderings, 1)
-        self.line = check_integer("line", line, 0)
+        self.orderings, self.line = check_integer("orderings", orderings, 1), check_integer("line", line, 0)
         self.seed = check_integer("seed", self.seed, 0)
         if not 0 <= any_order <= 1:
             raise ValueError(f"'any_order' should be a share from 0 to 1, not {any_order!r}.")
