@@ -75,12 +75,12 @@ def measure(
     for d, field in enumerate(schema.fields):
         if foreign := int(field.foreign(real_codes[:, d], real_codes[:, d]).sum()):
             unseen[field.name] = foreign
-        listed = field.listed
+        has_list = field.listed
         pair = _values(tables[0], real_codes, d, field), _values(tables[1], sampled_codes, d, field)
-        dates = field.temporal is not None and not listed
-        labels = _labels(field, pair) if listed else None
+        dates = field.temporal is not None and not has_list
+        labels = _labels(field, pair) if has_list else None
         columns.append(column.compare(field.name, field.column, *pair, labels=labels, dates=dates, random=random))
-        binned.append(dependence.binned(*pair, discrete=listed))
+        binned.append(dependence.binned(*pair, discrete=has_list))
         kinds += kind_warnings(field, real_codes[:, d], *pair)
     if unseen:
         notes.append(f"The rows have {UnseenWarning(unseen)}")
