@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from made._version import __version__
 from made.columns.bins import Numbers, common
+from made.display import listed
 from made.errors import UnseenWarning
 from made.estimator import Fitted, model_of
 from made.model.model import Model
