@@ -58,7 +58,8 @@ def value_of(name: str, value: Any) -> Any:
         except (TypeError, ValueError):
             sizes = ()
         if [str(size) for size in sizes] != [str(part).strip() for part in parts]:
-            raise usage(f"{option} should be whole numbers such as 500,500, or auto, not {shortened(str(value), 80)!r}.")
+            given = shortened(str(value), 80)
+            raise usage(f"{option} should be whole numbers such as 500,500, or auto, not {given!r}.")
         return sizes
     if kind in ("masks", "auto", "auto float") and isinstance(value, str):
         word, whole = PARAMETERS[name].word, PARAMETERS[name].whole
