@@ -144,12 +144,15 @@ class Dense:
         network, others = self.network, len(outputs) - 1
         if network.calibration is None or network.training or not others:
             return units
+        first = np.searchsorted(network.columns.output_columns, np.arange(others + 1))
         for unit, column in enumerate(network.columns.output_columns):
             seen = sum(effective[other] <= outputs[column] for other in range(others + 1) if other != column)
-            alpha, beta = network.calibration[:, column].tolist()
+            alpha, beta, gamma, delta = network.calibration[:, column].tolist()
             scale = np.exp(np.clip(seen / others * (alpha + beta / 2 ** (others - seen)), -4, 4))
+            shift = np.clip(seen / others * (gamma + delta / 2 ** (others - seen)), -4, 4)
+            shift *= unit - first[column] in network.columns[column].log_widths
             bias = network.c[unit]
-            units = units.index_copy(1, torch.tensor([unit]), bias + scale * (units[:, [unit]] - bias))
+            units = units.index_copy(1, torch.tensor([unit]), bias + scale * (units[:, [unit]] - bias) + shift)
         return units
 
     def log_factors(self, rows: Tensor) -> Tensor:

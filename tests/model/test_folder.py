@@ -34,7 +34,7 @@ def test_a_folder_has_the_files_that_are_promised(folder) -> None:
     names = {file.name for file in folder.iterdir()}
     assert names >= {"config.json", "model.safetensors", "manifest.json", "history.jsonl", "README.md"}
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["format"] == 5
+    assert manifest["format"] == 6
     for name, facts in manifest["files"].items():
         content = (folder / name).read_bytes()
         assert facts == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -202,10 +202,10 @@ def test_weights_that_would_overflow_are_refused(folder, tmp_path, name) -> None
 
 
 def test_a_newer_format_is_refused_with_the_remedy(folder, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(manifest, "FORMAT", 6)
+    monkeypatch.setattr(manifest, "FORMAT", 7)
     copy = rewrite(folder, tmp_path / "copy")
     monkeypatch.undo()
-    with pytest.raises(ModelError, match=r"has format 6, .* reads formats up to 5.*upgrade made"):
+    with pytest.raises(ModelError, match=r"has format 7, .* reads formats up to 6.*upgrade made"):
         MADE.load(copy)
 
 

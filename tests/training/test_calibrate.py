@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from made import MADE, Binary, Columns, Connectivities, Ensemble, Network
-from made.network.calibration import scales
+from made import MADE, Binary, Columns, Connectivities, Ensemble, Network, Numeric
+from made.network.calibration import adjustments
 from made.network.dense import dense_outputs
 from made.queries.evidence import Evidence
 from made.queries.likelihood import log_prob
@@ -72,7 +72,24 @@ def test_the_same_rows_give_the_same_bits() -> None:
 
 
 def test_where_nothing_is_seen_nothing_is_scaled() -> None:
-    assert scales(torch.randn(2, 4), torch.zeros(4), columns=4).tolist() == [1] * 4
+    scale, shift = adjustments(torch.randn(4, 4), torch.zeros(4), columns=4)
+    assert scale.tolist() == [1] * 4
+    assert shift.tolist() == [0] * 4
+
+
+def test_intervals_get_as_wide_as_the_rows_are() -> None:
+    network = Network([Numeric(0.0, 1.0)] * 2, Connectivities(2, (), masks=None), calibrate=True)
+    rows = torch.from_numpy(np.random.default_rng(0).normal(size=(2000, 2))).float()
+    with torch.no_grad():
+        network.V.zero_()
+        network.c -= 2 * network.log_widths  # narrow peaks
+    calibrate(network, Evidence(rows), TrainingConfig(segments=2))
+    _, shift = adjustments(network.calibration, torch.tensor([1, 1]), columns=2)
+    np.testing.assert_allclose(shift.numpy(), 2, atol=0.7)
+    x, given = network.columns.encode(rows[:1]), torch.tensor([[True, False]])
+    units, unconditional = dense_outputs(network, x, given), dense_outputs(network, x * 0, ~given & given)
+    changed = (units - unconditional).abs().squeeze(1)[network.columns[0].outputs :]
+    assert (changed > 1).tolist() == (network.log_widths[: network.columns[0].outputs] > 0).tolist()
 
 
 def test_a_network_in_training_is_not_calibrated() -> None:

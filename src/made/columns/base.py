@@ -87,6 +87,11 @@ class Column(ABC):
         """The allowed values, in words, for error messages."""
 
     @property
+    def log_widths(self) -> range:
+        """The output units that are logarithms of widths, which calibration adjusts. Default: none."""
+        return range(0)
+
+    @property
     def codes(self) -> int:
         """The number of values 0, 1, ... of a kind with a list of values; 0 for a kind without one."""
         return 0

@@ -248,6 +248,11 @@ class Columns(Sequence[Column]):
             return table
         return table.index_select(0, torch.from_numpy(self.output_columns).to(table.device))
 
+    @cached_property
+    def log_widths(self) -> Tensor:
+        """1 for each output unit that is the logarithm of a width, 0 for all others. Shape: (outputs)."""
+        return torch.tensor([float(unit in kind.log_widths) for kind in self.kinds for unit in range(kind.outputs)])
+
     def noise(self, uniform: Tensor) -> Tensor:
         """The random numbers that :meth:`Column.draw` takes. Shapes: (rows, columns) to (rows, columns)."""
         return self._by_family(Column.noise, uniform, uniform.dtype)

@@ -128,6 +128,10 @@ class Numeric(Scaled):
         return 3 * self.components
 
     @property
+    def log_widths(self) -> range:
+        return range(2 * self.components, 3 * self.components)
+
+    @property
     def family(self) -> object:
         return Numeric, self.components, self.step > 0, self.curve > 0, self._bounded, self.pieces, len(self.cuts)
 

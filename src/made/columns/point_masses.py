@@ -80,6 +80,11 @@ class PointMasses(Column):
         return self.count + 1 + self.rest.outputs
 
     @property
+    def log_widths(self) -> range:
+        own, rest = self.count + 1, self.rest.log_widths
+        return range(own + rest.start, own + rest.stop)
+
+    @property
     def support(self) -> tuple[float, float]:
         return self.rest.support
 

@@ -17,7 +17,7 @@ from made.columns.exclusive import MOST as LARGEST
 from made.columns.exclusive import Coupling
 from made.export.graph import Graph, Node
 from made.export.inputs import Inputs
-from made.network.calibration import MOST
+from made.network.calibration import MOST, NUMBERS
 from made.network.connectivity import Connectivity
 from made.network.masked import Network
 
@@ -152,15 +152,20 @@ class Passes:
     def _rescaled(self, y: Node, observed: Node) -> Node:
         """The calibration (:mod:`made.network.calibration`), by how many columns each column sees."""
         calibration = self.weights["calibration"]
-        alpha, beta, width = calibration[:1], calibration[1:], calibration.shape[1]
+        alpha, beta, gamma, delta = np.split(calibration, NUMBERS)
+        columns = calibration.shape[1]
         if self.given:
             seen = observed.sum(keep=True)
         else:
             orderings = np.stack([each.ordering for each in self.connectivities])
             before = orderings[:, :, None] < orderings[:, None, :]
             seen = observed @ before.astype(self.dtype)
-        missed = -seen + float(width - 1)
-        share = seen / float(max(width - 1, 1))
-        log_scale = (share * ((missed * -math.log(2)).exp() * beta + alpha)).clip(-MOST, MOST)
-        c = self.weights["c"]
-        return (y - c) * log_scale.exp().gather(self.network.columns.output_columns) + c
+        missed = -seen + float(columns - 1)
+        share = seen / float(max(columns - 1, 1))
+        unseen = (missed * -math.log(2)).exp()
+        log_scale, shift = (
+            (share * (unseen * more + least)).clip(-MOST, MOST) for least, more in ((alpha, beta), (gamma, delta))
+        )
+        c, of_outputs = self.weights["c"], self.network.columns.output_columns
+        log_widths = self.network.columns.log_widths.numpy().astype(self.dtype)
+        return (y - c) * log_scale.exp().gather(of_outputs) + c + shift.gather(of_outputs) * log_widths

@@ -19,6 +19,7 @@ from made.errors import ModelError
 from made.model.config import Config
 from made.model.folder import Content, Folder, commit, is_model, manifest_text
 from made.model.manifest import Manifest, parse_object
+from made.network.calibration import completed
 from made.network.limits import check_sizes
 from made.network.masked import Network
 from made.queries.missingness import Missingness
@@ -81,7 +82,12 @@ def _read(folder: Folder, to_train: bool) -> Stored:
         state = State.of(facts["state"], tensors)
     if state is None or folder.finished:
         config = _read_config(folder.json("config.json"))
-        tensors, _ = read_tensors(folder.file("model.safetensors"), config.shapes())
+        shapes = config.shapes()
+        if "calibration" in shapes and folder.version < 6:
+            shapes["calibration"] = (2, len(config.columns))
+        tensors, _ = read_tensors(folder.file("model.safetensors"), shapes)
+        if "calibration" in shapes:
+            tensors["calibration"] = completed(tensors["calibration"])
         network = config.network()
         network.load_state_dict(tensors)
         history = _read_history(folder.file("history.jsonl"))

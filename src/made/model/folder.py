@@ -22,7 +22,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, TypeVar
@@ -73,6 +73,11 @@ class Folder:
     def finished(self) -> bool:
         """Whether training came to its end."""
         return self.manifest.finished
+
+    @property
+    def version(self) -> int:
+        """The version of the format."""
+        return self.manifest.version
 
     @property
     def files(self) -> frozenset[str]:
@@ -166,7 +171,7 @@ def _manifest_of_ours(path: Path) -> Manifest | None:
     history = path / HISTORY
     if not manifest.finished and HISTORY not in manifest.files and _is_history(history):
         # Earlier versions wrote to the history during training without listing it.
-        return Manifest(False, {**manifest.files, HISTORY: Written.of(history)}, manifest.text)
+        return replace(manifest, finished=False, files={**manifest.files, HISTORY: Written.of(history)})
     return manifest
 
 

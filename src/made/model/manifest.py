@@ -14,7 +14,7 @@ from made.errors import ModelError
 
 # 2: numbers are encoded between knots; 3: points by their magnitudes, too; 4: groups of exclusive columns; 5: binary
 # inputs with a mean of 0.
-FORMAT = 5  # All formats are read.
+FORMAT = 6  # All formats are read.
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 2**20
 
@@ -56,14 +56,17 @@ class Manifest:
     finished: bool  # whether training came to its end
     files: dict[str, Written]  # the files that count, by name
     text: bytes  # as it is on disk
+    version: int
 
     @classmethod
     def of(cls, finished: bool, files: Mapping[str, Written], version: int | None = None) -> Manifest:
         """A manifest that lists these files."""
+        version = FORMAT if version is None else version
         listed = {name: asdict(files[name]) for name in sorted(files)}
-        body = {"format": FORMAT if version is None else version, "finished": finished, "files": listed}
+        body = {"format": version, "finished": finished, "files": listed}
         digest = hashlib.sha256(json.dumps(body).encode()).hexdigest()
-        return cls(finished, dict(files), (json.dumps(body | {"sha256": digest}, indent=2) + "\n").encode())
+        text = json.dumps(body | {"sha256": digest}, indent=2) + "\n"
+        return cls(finished, dict(files), text.encode(), version)
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
@@ -84,7 +87,7 @@ class Manifest:
                 "by a newer one, or its manifest is damaged. Remedy: upgrade made."
             )
         files, finished = content.get("files"), content.get("finished")
-        if version in range(1, FORMAT + 1) and isinstance(finished, bool) and isinstance(files, dict):
+        if type(version) is int and version > 0 and isinstance(finished, bool) and isinstance(files, dict):
             listed = {name: _written(facts) for name, facts in files.items() if NAMES.fullmatch(name)}
             found = cls.of(finished, {name: each for name, each in listed.items() if each is not None}, version)
             if found.text == text:

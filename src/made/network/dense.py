@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from made.network.calibration import scales
+from made.network.calibration import adjustments, calibrated
 from made.network.dropout import drop_out
 from made.network.masked import ACTIVATIONS, Network
 from made.network.products import addmm
@@ -53,5 +53,6 @@ def dense_outputs(
     calibration = network.current_calibration
     if calibration is None:
         return y
-    of_columns = scales(calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
-    return c + (y - c) * network.columns.per_output(of_columns)
+    of_columns = adjustments(calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
+    scale, shift = (network.columns.per_output(each) for each in of_columns)
+    return calibrated(y, c, scale, shift, network.log_widths.unsqueeze(1))

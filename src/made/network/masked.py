@@ -29,7 +29,7 @@ from torch.nn import functional as F
 from made.columns.base import Column
 from made.columns.group import Columns
 from made.network.buffers import Buffers
-from made.network.calibration import scales
+from made.network.calibration import adjustments, calibrated
 from made.network.connectivity import Connectivities, Connectivity
 from made.network.dropout import drop_out
 from made.network.layout import DENSE, Layout, MaskedLayout, SingleLayout, SortedLayout, StoredLayout
@@ -328,11 +328,17 @@ class Network(nn.Module):
         return calibration if calibration is not None and bool(calibration.any()) else None
 
     def rescaled(self, layout: Layout, y: Tensor, seen: Tensor) -> Tensor:
-        """Output units of a pass, (outputs, rows), scaled by how many columns are seen, (columns, rows or 1)."""
+        """Output units of a pass, (outputs, rows), calibrated by how many columns are seen, (columns, rows or 1)."""
         assert self.calibration is not None
-        of_columns = scales(layout.arrange(self.calibration).unsqueeze(2), seen, len(self.columns))
-        c = layout.sort(self.depth + 1, self.c).unsqueeze(1)
-        return c + (y - c) * layout.columns.per_output(of_columns)
+        of_columns = adjustments(layout.arrange(self.calibration).unsqueeze(2), seen, len(self.columns))
+        c, log_widths = (layout.sort(self.depth + 1, each).unsqueeze(1) for each in (self.c, self.log_widths))
+        scale, shift = (layout.columns.per_output(each) for each in of_columns)
+        return calibrated(y, c, scale, shift, log_widths)
+
+    @property
+    def log_widths(self) -> Tensor:
+        """1 for each output unit that is the logarithm of a width, 0 for all others. Shape: (outputs)."""
+        return self.columns.log_widths.to(self.c)
 
     def count_seen(self, layout: Layout, seen: Tensor, given: Tensor | None) -> Tensor:
         """How many columns each column sees in a pass: the given ones, and those observed before it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from made.columns.group import Columns
+from made.network.calibration import NUMBERS
 
 
 def matrix_layers(depth: int, *, direct: bool = False, conditioning: bool = False) -> dict[str, tuple[int, int]]:
@@ -49,4 +50,4 @@ def weight_shapes(
     shapes["c"] = (sizes[depth + 1],)
     for name, (after, before) in matrix_layers(depth, direct=direct, conditioning=conditioning).items():
         shapes[name] = (sizes[after], sizes[before])
-    return shapes | ({"calibration": (2, len(columns))} if calibrate else {})
+    return shapes | ({"calibration": (NUMBERS, len(columns))} if calibrate else {})

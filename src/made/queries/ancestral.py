@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from made.columns.base import Column
-from made.network.calibration import scales
+from made.network.calibration import adjustments, calibrated
 from made.network.layout import SortedLayout
 from made.network.masked import ACTIVATIONS, Network
 from made.network.products import add_product_
@@ -73,7 +73,9 @@ def ancestral(
     seen = values.new_zeros(1) if known is None else known.sum(dim=1).to(values.dtype)  # how many columns
     calibration = network.current_calibration
     calibration = None if calibration is None else layout.arrange(calibration)
-    biases = layout.sort(last, network.c).split_with_sizes(counts[last])
+    biases, log_widths = (
+        layout.sort(last, each).split_with_sizes(counts[last]) for each in (network.c, network.log_widths)
+    )
 
     def choose(outputs: Tensor, d: int) -> Tensor:
         kind: Column = columns[d]
@@ -112,8 +114,8 @@ def ancestral(
             first, outputs = members[degree].start, units[last][degree].t()
             here = slice(first, members[degree].stop)
             if calibration is not None:
-                scale = scales(calibration[:, here], seen.unsqueeze(1), len(columns))
-                outputs = biases[degree] + (outputs - biases[degree]) * scale
+                scale, shift = adjustments(calibration[:, here], seen.unsqueeze(1), len(columns))
+                outputs = calibrated(outputs, biases[degree], scale, shift, log_widths[degree])
                 seen = seen + absent[:, here].sum(dim=1)
 
             if len(members[degree]) > 1:

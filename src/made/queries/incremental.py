@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from made.columns.base import Column
-from made.network.calibration import scales
+from made.network.calibration import adjustments, calibrated
 from made.network.masked import ACTIVATIONS, Network
 from made.queries.evidence import Evidence
 
@@ -71,9 +71,9 @@ class IncrementalPass:
         if calibration is None:
             return outputs
         seen = self.seen if rows is None else self.seen.index_select(0, rows)
-        c = network.c[own].reshape(len(columns), -1)
-        of_columns = scales(calibration[:, list(columns)], seen.unsqueeze(1), len(network.columns))
-        return c + (outputs - c) * of_columns.unsqueeze(2)
+        scale, shift = adjustments(calibration[:, list(columns)], seen.unsqueeze(1), len(network.columns))
+        c, log_widths = (each[own].reshape(len(columns), -1) for each in (network.c, network.log_widths))
+        return calibrated(outputs, c, scale.unsqueeze(2), shift.unsqueeze(2), log_widths)
 
     def see(self, columns: Sequence[int], which: Tensor, values: Tensor, rows: Tensor) -> None:
         """Add a column to what some rows have seen, number ``which`` of columns of one kind. Shapes: (rows)."""

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from made.network.calibration import scales
+from made.network.calibration import adjustments, calibrated
 from made.network.dense import dense_outputs
 from made.network.masked import Network
 from made.queries.evidence import Evidence
@@ -32,7 +32,7 @@ Answers = tuple[Tensor, Evidence, Tensor]
 
 
 def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None:
-    """Set the calibration of a network that has one; each entry has a normal prior with mean 0 and variance 1."""
+    """Set the calibration of a network that has one; each number has a normal prior with mean 0 and variance 1."""
     assert network.calibration is not None
     network.eval()
     network.calibration.zero_()
@@ -47,15 +47,17 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
         units, seen = (torch.cat(part) for part in zip(*((units, seen) for units, _, seen in answers), strict=True))
         values, observed = (torch.cat(part) for part in zip(*((e.values, e.is_observed) for e in rows), strict=True))
         given = torch.cat([torch.zeros_like(each.is_observed) if each.given is None else each.given for each in rows])
-        away, targets = units - c, columns.targets(values)
+        targets = columns.targets(values)
     from scipy.optimize import minimize  # loaded models, which import this module, do not need it
 
     shape = network.calibration.shape
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         found = torch.from_numpy(parameters).to(c).view(shape).requires_grad_()
-        factors = columns.per_output(scales(found.unsqueeze(2), seen.t(), len(columns))).t()
-        log_prob = columns.log_prob(columns.coupled(c + away * factors, values, observed, given), values, targets)
+        of_columns = adjustments(found.unsqueeze(2), seen.t(), len(columns))
+        scale, shift = (columns.per_output(each).t() for each in of_columns)
+        y = columns.coupled(calibrated(units, c, scale, shift, network.log_widths), values, observed, given)
+        log_prob = columns.log_prob(y, values, targets)
         total = found.square().sum() / 2 - (log_prob * weights).sum()
         (gradient,) = torch.autograd.grad(total, found)
         return total.item(), gradient.flatten().double().cpu().numpy()
