@@ -126,8 +126,9 @@ NETWORK = {
     "resample": Parameter("choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")),
     "ordering": Parameter(
         "choice",
-        "Ordering m^0 of the first mask; auto: random, or natural for some tables of many columns.",
-        ("auto", "natural", "random"),
+        "Ordering m^0 of the first mask; selected: of all masks for whole rows, the likeliest of many orderings; auto: "
+        "selected, or natural or random for tables of many columns.",
+        ("auto", "natural", "random", "selected"),
     ),
     "activation": Parameter("choice", "Activation g of hidden units.", ACTIVATIONS),
     "direct": Parameter(

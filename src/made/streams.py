@@ -23,6 +23,7 @@ ENTRIES = 8  # the entries of rows that are given or hidden, by update
 CALIBRATION, WEIGHTS, MISSING = 9, 10, 11  # calibration, the rounding of row weights, and the model of missing values
 SAMPLE = 12  # the rows of a long table that a schema is inferred from
 SPREAD = 13  # the rows that stand for all of a long table
+CANDIDATE = 14  # orderings of which some are selected
 
 
 def philox(seed: int, stream: int, number: int = 0, part: int = 0) -> np.random.Philox:

@@ -381,7 +381,8 @@ def test_all_answers_of_the_estimator_are_in_segments(sizes) -> None:
     assert np.allclose(probabilities[np.arange(100), rows[:, 2].astype(int)], expected, atol=1e-5)
     network = model.model_.network
     each = [log_prob(Ensemble(network, [number], segments=5), rows).numpy() for number in range(3)]
-    assert np.allclose(model.surprise(rows).sum(axis=1), -np.mean(each, axis=0), atol=1e-4)
+    mean = np.average(each, axis=0, weights=network.connectivities.weights)
+    assert np.allclose(model.surprise(rows).sum(axis=1), -mean, atol=1e-4)
 
 
 def test_the_history_has_the_loss_of_whole_rows_only() -> None:

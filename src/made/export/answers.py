@@ -60,7 +60,7 @@ def log_prob(graph: Graph, ensemble: Ensemble, inputs: Inputs) -> Node:
     """log p of what is observed of each row; NaN where fixed orderings do not allow it. Shape: (rows)."""
     whole, partial = (_group(ensemble, observed) for observed in (True, False))
     answer = _log_mean(graph, ensemble, inputs, partial)
-    if (whole.distinct_masks, whole.segments) != (partial.distinct_masks, partial.segments):
+    if (whole.shares, whole.segments) != (partial.shares, partial.segments):
         complete = (inputs.observed > 0.0).all()
         answer = complete.where(_log_mean(graph, ensemble, inputs, whole), answer)
     if ensemble.any_order:
@@ -74,7 +74,7 @@ def log_prob(graph: Graph, ensemble: Ensemble, inputs: Inputs) -> Node:
 
 def _log_mean(graph: Graph, ensemble: Ensemble, inputs: Inputs, group: RowGroup) -> Node:
     network = ensemble.network
-    members = [group.passes(number) for number in group.distinct_masks]
+    members = [group.passes(number) for number in group.shares]
     passes = [each for member in members for each in member]
     _check_size(network, len(passes))
     width, total = len(network.columns), None
@@ -86,7 +86,7 @@ def _log_mean(graph: Graph, ensemble: Ensemble, inputs: Inputs, group: RowGroup)
         total = log_p.sum() if total is None else total + log_p.sum()
     assert total is not None
     likelihoods = total.reshape(len(members), len(members[0]), -1).sum(1)
-    return likelihoods.logsumexp(0) - math.log(len(members))
+    return (likelihoods + np.log(list(group.shares.values()))[:, None]).logsumexp(0)
 
 
 def _units(network: Network, y: Node, block: Block) -> Node:

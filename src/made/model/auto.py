@@ -90,6 +90,7 @@ def automatic(parameters: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     if masks == "auto":
         masks = number_of_whole_row_masks(layout, most) if any_order else 1
     natural = any_order and (layout.ordered or masks == 1 < most)
+    selected = can_select(parameters, positions) and positions > 1
     found: dict[str, Any] = {
         "hidden_sizes": [number_of_units(layout)] * 2,
         "direct": has_direct(layout.columns.inputs, layout.columns.outputs),
@@ -98,7 +99,7 @@ def automatic(parameters: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
         "weight_decay": weight_decay(rows, positions, direct),
         "whole_rows": WHOLE_ROWS if any_order else 0.0,
         "whole_row_masks": masks,
-        "ordering": "natural" if natural else "random",
+        "ordering": "natural" if natural else "selected" if selected else "random",
         "dropout": dropout(layout, masks) if any_order else 0.0,
     }
     found = {name: value for name, value in found.items() if name in auto}
@@ -108,6 +109,14 @@ def automatic(parameters: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
         adamw = parameters["optimizer"] == "adamw"
         found["learning_rate"] = learning_rate(rows, positions, updates) if adamw else None
     return found
+
+
+def can_select(parameters: Mapping[str, Any], positions: int) -> bool:
+    """Whether orderings can be selected: there are masks for whole rows, and a segment for each column."""
+    segments = parameters["segments"]
+    if segments == "auto":
+        segments = positions if positions <= MOST_SEGMENTED else 1
+    return is_any_order(parameters) and parameters["whole_rows"] != 0 and segments >= positions
 
 
 def number_of_whole_row_masks(layout: Layout, evaluation_masks: int) -> int:

@@ -54,6 +54,8 @@ class Config:
     data: Data
     scores: dict[str, float | int | None] = field(default_factory=dict)
     exclusive: dict[str, Any] | None = None  # sizes of groups of columns, and rows, of :meth:`Columns.exclusive`
+    mask_weights: list[float] | None = None  # of the masks for whole rows (:mod:`made.training.mixing`)
+    orders: list[list[int]] | None = None  # selected orderings of whole rows (:mod:`made.training.orders`)
     view: dict[str, Any] | None = None  # of :class:`made.model.view.View`: the codes that are given, and the columns
 
     def __post_init__(self) -> None:
@@ -67,7 +69,7 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object that :meth:`from_json` reads."""
-        optional = ("exclusive", "view")
+        optional = ("exclusive", "mask_weights", "orders", "view")
         return {name: value for name, value in asdict(self).items() if name not in optional or value is not None}
 
     @cached_property
@@ -101,10 +103,13 @@ class Config:
             len(self.columns),
             tuple(parameters["hidden_sizes"]),
             masks=None if masks == "unlimited" else masks,
-            **{name: parameters[name] for name in ("ordering", "resample", "residual")},
+            **{name: parameters[name] for name in ("resample", "residual")},
+            ordering="random" if parameters["ordering"] == "selected" else parameters["ordering"],
             whole_rows=self.whole_row_masks if parameters["whole_rows"] else 0,
             incomplete_rows=parameters["incomplete_rows"] > 0,
             groups=None if self.exclusive is None else tuple(self.exclusive["sizes"]),
+            orders=() if self.orders is None else tuple(map(tuple, self.orders)),
+            weights=() if self.mask_weights is None else tuple(self.mask_weights),
             seed=self.seed,
         )
 
@@ -139,6 +144,11 @@ class Config:
         options = {name: self.parameters[name] for name in ("direct", "conditioning", "calibrate")}
         return weight_shapes(self.schema.columns, self.parameters["hidden_sizes"], **options)
 
+    def with_orders(self, orders: list[list[int]] | None) -> Config:
+        """This config with selected orderings of whole rows."""
+        chosen = replace(self, orders=orders, mask_weights=None)
+        return replace(chosen, digest=chosen.connectivities.digest())
+
     def with_scores(self, trainer: Trainer, nll: float | None) -> Config:
         """The config of the model that training ended with."""
         scores = {
@@ -148,7 +158,8 @@ class Config:
             "parameters": sum(weight.numel() for weight in trainer.network.state_dict().values()),
             "seconds": round(trainer.state.seconds, 3),
         }
-        return replace(self, scores=scores)
+        weights = trainer.network.connectivities.weights
+        return replace(self, scores=scores, mask_weights=list(weights) if weights else None)
 
 
 def _is_text(value: Any) -> bool:
@@ -179,6 +190,10 @@ def _is_exclusive(value: Any) -> bool:
     return all(_is_whole(each) and 1 <= each < 2**63 for each in (*value["sizes"], value["rows"]))
 
 
+def _is_orders(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, list) and all(map(_is_whole, each)) for each in value)
+
+
 # For each entry a test of its value, and what it should be, in words.
 Entries: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
 ENTRIES: Entries = {
@@ -200,6 +215,11 @@ ENTRIES: Entries = {
         "an object of numbers and nulls",
     ),
     "exclusive": (_is_exclusive, "an object with the sizes of groups, and a number of rows"),
+    "mask_weights": (
+        lambda value: isinstance(value, list) and all(isinstance(each, float) and 0 <= each <= 1 for each in value),
+        "a list of shares",
+    ),
+    "orders": (_is_orders, "lists of whole numbers"),
     "view": (_is_view, "an object with the codes that are given, and a list of columns"),
 }
 DATA_ENTRIES: Entries = {

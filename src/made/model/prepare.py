@@ -29,6 +29,7 @@ from made.tables.schema import Schema
 from made.tables.table import Table
 from made.training.config import TrainingConfig
 from made.training.order import some_rows
+from made.training.orders import select_orders
 from made.training.trainer import Trainer
 from made.training.weights import RowWeights
 from made.training.workers import ALONE, Workers
@@ -104,12 +105,27 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
     except ValueError as error:
         raise ParameterError(str(error)) from None
     if folder is not None and before is not None:
+        config = config.with_orders(before.config.orders)
         check_same(before.config, config, folder, finished=before.finished)
         if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
             return Run(None, config, fit_data, folder, replace(before, template=fit_data.template))
     check_memory(config, rows_in_memory=not fit_data.on_disk)
+    if before is None and config.parameters["ordering"] == "selected" and config.parameters["max_epochs"]:
+        train = fit_data.encoded.train
+        counted = train if often is None else _in_order(train, often.order(0, seed))
+        config = config.with_orders(_select_orders(config, counted, workers))
     trainer = _trainer(config, fit_data.encoded.train, valid, before, folder, often, workers)
     return Run(trainer, config, fit_data, folder, before)
+
+
+def _select_orders(config: Config, rows: Evidence, workers: Workers) -> list[list[int]]:
+    """Orderings of whole rows, selected by the first worker."""
+    found: list[list[int]] | None = None
+    with workers.together():
+        if workers.rank == 0:
+            found = select_orders(config.network().columns, rows, config.whole_row_masks, training_config(config))
+    selected: list[list[int]] = workers.exchange(found)[0]
+    return selected
 
 
 def _in_order(rows: Evidence | None, order: NDArray[np.intp] | None) -> Any:

@@ -119,6 +119,9 @@ class Connectivities:
         incomplete_rows: whether rows with missing values are evaluated under these masks, too.
         groups: the sizes of groups of neighbouring columns, each of which has one position in the ordering
             (:mod:`made.columns.exclusive`), of an unlimited supply. Default: every column has its own.
+        orders: the orderings of the first numbers, instead of random ones: of each the columns, or groups, first to
+            last.
+        weights: the weights of the masks for whole rows in a mean of probabilities. Default: all the same.
 
     Example:
         >>> family = Connectivities(4, (5,), masks=2, ordering="random", seed=0)
@@ -138,6 +141,8 @@ class Connectivities:
     whole_rows: int = 0
     incomplete_rows: bool = False
     groups: tuple[int, ...] | None = None
+    orders: tuple[tuple[int, ...], ...] = ()
+    weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("columns", 1), ("masks", 1), ("whole_rows", 0), ("seed", 0)):
@@ -168,6 +173,14 @@ class Connectivities:
             object.__setattr__(self, "groups", tuple(self.groups))
             if not self.groups or min(self.groups) < 1 or sum(self.groups) != self.columns:
                 raise ValueError(f"'groups' should be sizes that add up to {self.columns}, not {self.groups!r}.")
+        object.__setattr__(self, "orders", tuple(map(tuple, self.orders)))
+        for order in self.orders:
+            if sorted(order) != list(range(self.positions)):
+                raise ValueError(f"'orders' should have permutations of 0 to {self.positions - 1}, not {order!r}.")
+        object.__setattr__(self, "weights", tuple(self.weights))
+        sound = len(self.weights) == self.whole_rows and all(0 <= weight <= 1 for weight in self.weights)
+        if self.weights and not (sound and max(self.weights)):
+            raise ValueError(f"'weights' should be {self.whole_rows} shares, not {self.weights!r}.")
 
     @property
     def positions(self) -> int:
@@ -240,7 +253,9 @@ class Connectivities:
         natural = self.ordering == "natural" and of_ordering == 0
         positions = self.positions
         ordering = np.arange(1, positions + 1)
-        if not natural:
+        if of_ordering < len(self.orders):
+            ordering[list(self.orders[of_ordering])] = np.arange(1, positions + 1)
+        elif not natural:
             # A permutation by sorting raw bits: the same on every platform, and for every version of numpy.
             order = np.argsort(philox(self.seed, CONNECTIVITY, of_ordering).random_raw(positions), kind="stable")
             ordering[order] = np.arange(1, positions + 1)

@@ -152,6 +152,7 @@ def predict(ensemble: Ensemble, rows: Rows | Evidence, column: int, *, batch_siz
     for group in ensemble.schedule.groups(evidence):
         # Rows without known values are identical: one pass of one row serves all of them.
         which = group.rows[:1] if any_order and group.asked is None else group.rows
+        weights[:, group.rows] = weights.new_tensor(group.log_weights).unsqueeze(1)
         for index, number in enumerate(group.masks):
             passes = group.passes(number)
             (connectivity,) = (each for each, columns in passes if columns is None or columns[column])

@@ -208,8 +208,8 @@ def log_prob(
             if group.incremental:
                 answer[group.rows] = _incremental_log_mean(network, some, group, batch_size).to(answer.dtype)
                 continue
-            members = [group.passes(number) for number in group.distinct_masks]
-            stored = all(network.stores(each.connectivity) for passes in members for each in passes)
+            members = [(share, group.passes(number)) for number, share in group.shares.items()]
+            stored = all(network.stores(each.connectivity) for _, passes in members for each in passes)
             for block, part in some.split(max(batch_size, PREPARED) if stored else max(len(some), 1)):
                 part = part.prepared(network) if stored else part
                 (mean,) = _log_means(network, part, members, [None], batch_size)
@@ -225,7 +225,7 @@ def _prefix_log_prob(ensemble: Ensemble, evidence: Evidence, batch_size: int) ->
     if len(numbers) == 1 and len(evidence) <= batch_size:
         layout = network.layout(numbers[0], rows=len(evidence))
         return network.threads.run(len(evidence), lambda: _factors(network, layout, evidence).sum(dim=1))
-    members = ([Pass(number, None)] for number in numbers)
+    members = ((1 / len(numbers), [Pass(number, None)]) for number in numbers)
     if evidence.given is None or len(numbers) == 1:  # under one mask, the product of the asked factors is the quotient
         (answer,) = _log_means(network, evidence, members, [None], batch_size)
         return answer
@@ -270,36 +270,34 @@ def require_prefixes(network: Network, evidence: Evidence, connectivity: Connect
 
 def _incremental_log_mean(network: Network, evidence: Evidence, group: RowGroup, batch_size: int) -> Tensor:
     """:func:`_log_means` of all that is asked for, one column at a time."""
-    values, masks = evidence.values, group.distinct_masks
+    values = evidence.values
     total = values.new_full((len(values),), -math.inf, dtype=double(values))
-    for number in masks:
+    for number, share in group.shares.items():
         order, likelihood = group.order(number), torch.zeros_like(total)
         for rows, batch in evidence.split(batch_size):
             for _, factor in factors(network, batch, order):
                 likelihood[rows] += factor
-        torch.logaddexp(total, likelihood, out=total)
-    return total - math.log(len(masks))
+        torch.logaddexp(total, likelihood + math.log(share), out=total)
+    return total
 
 
 def _log_means(
     network: Network,
     evidence: Evidence,
-    members: Iterable[Sequence[Pass]],
+    members: Iterable[tuple[float, Sequence[Pass]]],
     parts: Sequence[Tensor | None],
     batch_size: int,
 ) -> list[Tensor]:
     """The log of the mean probability over masks, in double precision, so that rounding does not accumulate over masks.
 
-    ``members`` are the passes of each mask, whose factors are multiplied. There is one answer for each of ``parts``:
-    flags of the entries to take the probability of, or ``None`` for all that is asked for.
+    ``members`` are the share of each mask, and its passes, whose factors are multiplied. There is one answer for each
+    of ``parts``: flags of the entries to take the probability of, or ``None`` for all that is asked for.
     """
     values = evidence.values
     totals = [values.new_full((len(values),), -math.inf, dtype=double(values)) for _ in parts]
-    count = 0
-    for member in members:
-        count += 1
+    for share, passes in members:
         sums = [torch.zeros_like(total) for total in totals]
-        for connectivity, flags in member:
+        for connectivity, flags in passes:
             layout = network.layout(connectivity, rows=len(evidence))
             here = None if flags is None else layout.arrange(torch.from_numpy(flags).to(values.device))
             for rows, batch in evidence.split(batch_size):
@@ -311,8 +309,8 @@ def _log_means(
                         # The quotient of two sums in single precision would lose too many digits.
                         total[rows] += chosen.sum(dim=1, dtype=None if len(parts) == 1 else double(values))
         for total, likelihood in zip(totals, sums, strict=True):
-            torch.logaddexp(total, likelihood, out=total)
-    return [total - math.log(count) for total in totals]
+            torch.logaddexp(total, likelihood + math.log(share), out=total)
+    return totals
 
 
 @in_blocks
@@ -338,8 +336,9 @@ def surprise(ensemble: Ensemble, codes: NDArray[np.float64], given: Given | None
     """
     network, total, evidence = ensemble.network, np.zeros(codes.shape), Evidence.of(ensemble.network, codes, given)
     for group in ensemble.schedule.groups(evidence):
-        part, index, masks = evidence[group.rows], group.rows.cpu().numpy(), group.distinct_masks
-        for connectivity, columns in (each for number in masks for each in group.passes(number)):
-            factors = log_conditionals(network, part, connectivity).cpu().numpy() / len(masks)
-            total[index] -= factors if columns is None else np.where(columns, factors, 0)
+        part, index = evidence[group.rows], group.rows.cpu().numpy()
+        for number, share in group.shares.items():
+            for connectivity, columns in group.passes(number):
+                factors = log_conditionals(network, part, connectivity).cpu().numpy() * share
+                total[index] -= factors if columns is None else np.where(columns, factors, 0)
     return np.where(np.isnan(codes), np.nan, total)

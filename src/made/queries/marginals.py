@@ -17,7 +17,7 @@ from made.queries.conditional import Prediction, masks_agree, predict
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
 from made.queries.likelihood import outputs
-from made.queries.schedule import Pass
+from made.queries.schedule import Pass, RowGroup
 
 
 @torch.no_grad()
@@ -43,17 +43,19 @@ def marginals(ensemble: Ensemble, rows: Rows | Evidence) -> dict[int, Prediction
     if masks_agree(ensemble, any(known)) or not network.depth:
         x = network.columns.encode(evidence.values) * network.columns.per_unit(observed)
         units = [network.columns.coupled(dense_outputs(network, x, observed).t(), evidence.values, observed, observed)]
+        log_weights = [0.0]
     else:
-        units = _under_each_mask(ensemble, Evidence(evidence.values, observed, observed if any(known) else None))
+        evidence = Evidence(evidence.values, observed, observed if any(known) else None)
+        (group,) = ensemble.schedule.groups(evidence)
+        units, log_weights = _under_each_mask(ensemble, evidence, group), group.log_weights
     together = torch.stack(units)  # (masks, rows, outputs)
-    weights = together.new_zeros(together.shape[:2]).log_softmax(dim=0)
+    weights = together.new_tensor(log_weights).unsqueeze(1).expand(together.shape[:2]).log_softmax(dim=0)
     return {d: Prediction(network.columns[d], weights, together[..., network.output_units(d)]) for d in missing}
 
 
-def _under_each_mask(ensemble: Ensemble, evidence: Evidence) -> list[Tensor]:
+def _under_each_mask(ensemble: Ensemble, evidence: Evidence, group: RowGroup) -> list[Tensor]:
     """The output units under each mask, (rows, outputs)."""
     network, units = ensemble.network, []
-    (group,) = ensemble.schedule.groups(evidence)
     for number in group.masks:
         passes = group.passes(number)
         if evidence.given is not None:

@@ -126,8 +126,11 @@ def _evidence(rows: Tensor, known: Tensor) -> Evidence:
 
 def _choose_masks(ensemble: Ensemble, rows: Tensor, pick: Tensor, batch_size: int) -> Tensor:
     """A mask for each row: any, or, from a finite list, with the probability that it gives to what is known."""
-    candidates = ensemble.numbers
-    if ensemble.any_order or bool(rows.isnan().all()):
+    candidates, nothing = ensemble.numbers, rows.isnan().all(dim=1)
+    if ensemble.any_order:
+        weights = pick.new_tensor(ensemble.schedule.weights).cumsum(dim=0)
+        index = torch.where(nothing, torch.bucketize(pick, weights[:-1], right=True), (pick * len(candidates)).long())
+    elif bool(nothing.all()):
         index = (pick * len(candidates)).long()
     else:
         evidence = _evidence(rows, torch.zeros_like(rows, dtype=torch.bool))

@@ -15,6 +15,7 @@ of masks takes one pass under each of them.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from torch import Tensor
 
 from made.network.connectivity import Connectivities, Connectivity
 from made.queries.evidence import Evidence
+
+LEAST = 1e-300  # the weight of a mask that has none, where it is asked for alone
 
 
 class Pass(NamedTuple):
@@ -46,12 +49,20 @@ class RowGroup:
     asked: NDArray[np.bool_] | None  # the columns that come last in the ordering; ``None`` if nothing is given
     masks: Sequence[int]  # the numbers of the masks that the answer averages
     segments: int  # into which an ordering of all columns is cut
+    weights: Sequence[float] = ()  # of all masks for whole rows, if the answer is by these
 
     @property
-    def distinct_masks(self) -> list[int]:
-        """The masks, each once if all occur equally often: the mean over them is the same."""
+    def log_weights(self) -> list[float]:
+        """The logarithm of the weight of each mask, not normalized."""
+        return [math.log(max(self.weights[number], LEAST)) if self.weights else 0.0 for number in self.masks]
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """The share of each mask in the mean of probabilities: its weight, times how often it occurs."""
         counts = Counter(self.masks)
-        return list(counts if len(set(counts.values())) == 1 else counts.elements())
+        found = {number: count * self.weights[number] for number, count in counts.items()} if self.weights else {}
+        found = {number: share for number, share in found.items() if share} or dict(counts)
+        return {number: share / sum(found.values()) for number, share in found.items()}
 
     @property
     def incremental(self) -> bool:
@@ -107,6 +118,14 @@ class PassSchedule:
     numbers: Sequence[int]
     segments: int = 1
 
+    @property
+    def weights(self) -> list[float]:
+        """The weight of each number in answers about whole rows; they sum to one."""
+        family = self.family
+        found = [family.weights[number % family.whole_rows] if family.weights else 1.0 for number in self.numbers]
+        found = found if sum(found) else [1.0] * len(found)
+        return [weight / sum(found) for weight in found]
+
     def groups(self, evidence: Evidence, *, asked_last: bool = True) -> Iterator[RowGroup]:
         """The rows, grouped by the passes they take; every row is in one group.
 
@@ -122,8 +141,9 @@ class PassSchedule:
         for kind in whole.unique().tolist():
             rows = (whole == kind).nonzero().squeeze(1)
             masks = [number % family.whole_rows for number in self.numbers] if kind else self.numbers
+            segments, weights = (1, family.weights) if kind else (self.segments, ())
             for which, asked in _arrangements(evidence[rows], asked_last):
-                yield RowGroup(family, rows[which], asked, masks, 1 if kind else self.segments)
+                yield RowGroup(family, rows[which], asked, masks, segments, weights)
 
 
 def _arrangements(evidence: Evidence, asked_last: bool) -> Iterator[tuple[Tensor, NDArray[np.bool_] | None]]:

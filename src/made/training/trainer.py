@@ -27,6 +27,7 @@ from made.queries.evidence import Evidence
 from made.training.calibrate import calibrate
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.decay import EPOCHS, AdaptiveDecay
+from made.training.mixing import weigh_masks
 from made.training.objective import Objective, Questions
 from made.training.order import epoch_rows, row_order
 from made.training.signals import signals
@@ -71,6 +72,8 @@ class Trainer:
             )
         if workers.count > 1 and config.mask_for == "row" and (network.dropout or network.input_dropout):
             raise ValueError("dropout with a mask for each row (mask_for='row') is for one worker.")
+        # Epochs are compared by all masks alike; their weights come last.
+        network.connectivities = dataclasses.replace(network.connectivities, weights=())
         self.network, self.config, self.weights, self.workers = network, config, weights, workers
         self.data = Evidence.of(network, rows)
         self.rows = epoch_rows(len(self.data)) if weights is None else weights.rows  # of an epoch
@@ -185,14 +188,21 @@ class Trainer:
         return self.state.history
 
     def choose(self) -> float:
-        """Give the network the best weights, calibrate it, and return the validation NLL under the ensemble, or NaN."""
+        """Give the network the best weights, calibrate it, weigh its masks; return the validation NLL, or NaN."""
         with single_thread(self.small):
             nll = self._choose()
             if self.network.calibration is None or self.valid is None or not len(self.valid) or not self.best:
                 return nll
+            family = self.network.connectivities
+            weights = self.network.calibration.new_zeros(family.whole_rows, dtype=torch.float64)
             if self.workers.rank == 0:
                 calibrate(self.network, self.valid, self.config)
+                found = weigh_masks(self.network, self.valid)
+                weights[: len(found)] = weights.new_tensor(found)
             self.workers.copy_first(self.network.calibration)
+            self.workers.copy_first(weights)
+            if weights.any():
+                self.network.connectivities = dataclasses.replace(family, weights=tuple(weights.tolist()))
             return self._validate(self.config.evaluation_masks)
 
     def _choose(self) -> float:

@@ -38,7 +38,7 @@ def validation_nll(
         if group.segments > 1 and quick:
             total += objective.mean_over_orderings(valid[group.rows], masks, workers=workers)
         elif (share := workers.share(len(group.rows))).counts:
-            ensemble = Ensemble(network, group.distinct_masks, group.segments)
+            ensemble = Ensemble(network, group.masks, group.segments)
             total -= log_prob(ensemble, valid[group.rows[share.rows]]).double().sum().item()
     return workers.total(total) / len(valid)
 

@@ -1,0 +1,48 @@
+r"""The weights of the masks for whole rows in the mean of probabilities, :math:`p(x) = \sum_r w_r\, p_r(x)`.
+
+One ordering suits a table better than another, so that some masks predict it better. The weights are fitted to
+validation rows by expectation-maximization, as those of any mixture, with a prior of one row for each mask.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from made.network.masked import Network
+from made.queries.ensemble import Ensemble
+from made.queries.evidence import Evidence
+from made.queries.likelihood import log_prob
+
+PRIOR = 1.0  # rows of each mask
+STEPS = 100
+LEAST = 0.01  # a mask of less weight is left out: it takes as long as any other
+
+
+def weigh_masks(network: Network, valid: Evidence) -> tuple[float, ...]:
+    """The weight of each mask for whole rows; empty if there are no rows by which to weigh several."""
+    family = network.connectivities
+    count = family.whole_rows
+    if not family.incomplete_rows:
+        valid = valid[valid.is_observed.all(dim=1)]
+    if count < 2 or not len(valid):
+        return ()
+    found = [log_prob(Ensemble(network, [number]), valid).double() for number in range(count)]
+    weights = mixture_weights(torch.stack(found))
+    weights = weights.where(weights >= LEAST, 0)
+    return tuple((weights / weights.sum()).tolist())
+
+
+def mixture_weights(log_p: Tensor) -> Tensor:
+    """The weights of the components of a mixture, given log p of each row under each, (components, rows).
+
+    Example:
+        >>> mixture_weights(torch.tensor([[-1.0] * 98, [-9.0] * 98]).double()).round(decimals=2)
+        tensor([0.9900, 0.0100], dtype=torch.float64)
+    """
+    weights = log_p.new_full((len(log_p),), 1 / len(log_p))
+    for _ in range(STEPS):
+        shares = (log_p + weights.log().unsqueeze(1)).softmax(dim=0)
+        weights = shares.sum(dim=1) + PRIOR
+        weights = weights / weights.sum()
+    return weights
