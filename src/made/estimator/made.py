@@ -44,9 +44,11 @@ class MADE(Queries, KeptNamesMixin, TransformerMixin, DensityMixin, BaseEstimato
             entries on.
         masks: number of masks R that updates cycle through and queries average, or ``"unlimited"``.
         resample: what changes from mask to mask: ``"both"``, ``"ordering"``, ``"degrees"`` or ``"neither"``.
-        ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``; ``"auto"``: natural
-            if an any-order model has one mask for whole rows, or if all columns are binary and neighbours are more
-            closely associated than others, as pixels are; otherwise random.
+        ordering: ordering :math:`m^0` of the first mask, ``"natural"`` or ``"random"``; or ``"selected"``: half of the
+            masks for whole rows have orderings that a small network finds likely (:mod:`made.training.orders`).
+            ``"auto"``: natural if an any-order model has one mask for whole rows, or if all columns are binary and
+            neighbours are more closely associated than others, as pixels are; otherwise selected, if there are masks
+            for whole rows and a segment for each column; otherwise random.
         activation: activation g of hidden units, such as ``"relu"`` or ``"softplus"``.
         direct: direct connections A; ``"auto"``: if they have up to 2**25 weights, as with 5,792 binary columns.
         conditioning, residual: connectivity conditioning weights U; residual connections between layers of equal size.
@@ -76,8 +78,9 @@ class MADE(Queries, KeptNamesMixin, TransformerMixin, DensityMixin, BaseEstimato
             softmax (:mod:`made.columns.exclusive`); queries and tables have the single columns all the same.
             ``"auto"``: those that are found among neighbours in the training rows, if all columns are binary and the
             model is any-order; ``"none"``.
-        calibrate: fit to the validation rows how far the distribution of each column strays from its mean, given how
-            many other columns are known (:mod:`made.network.calibration`); for any-order models.
+        calibrate: fit to the validation rows how far the distribution of each column strays from its mean, and how wide
+            that of a number is, given how many other columns are known (:mod:`made.network.calibration`); and how much
+            each mask for whole rows weighs (:mod:`made.training.mixing`). For any-order models.
         max_epochs: maximum number of passes over the rows, or over 4,194,304 of a longer table; 0 gives an untrained
             model, which answers every query. ``"auto"``: 220 for up to 8,000 rows (up to 600, with more than 64
             columns), then fewer, though with more updates: 37 for 300,000. Ten times as many rows have 3.2 times as

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from made.columns.base import Column
 from made.errors import DataError, ModelError, ParameterError, QuestionError
-from made.hints import argument
-from made.model.auto import Layout, automatic, is_any_order
+from made.hints import argument, hint
+from made.model.auto import Layout, automatic, can_select, is_any_order
 from made.model.config import Config, Data, new_config, number_of_segments
 from made.model.encode import AnyTable
 from made.model.fit_data import FitData
@@ -99,6 +99,12 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
         schema = schema.with_cuts(some.values, some.observed)
         if parameters["standardized"] or (parameters["signed"] == "auto" and layout.centered):
             schema = schema.with_shares(partial(_codes, train), standardized=parameters["standardized"])
+    if parameters["ordering"] == "selected" and not can_select(parameters, layout.positions):
+        raise ParameterError(
+            "'ordering' can only be 'selected' in a model of unlimited masks, with masks for whole rows "
+            f"({hint(whole_rows=0.5)}) and a segment for each column ({hint(segments='auto')}).",
+            argument="ordering",
+        )
     try:
         stored = _stored(parameters, seed, schema, replace(layout, columns=schema.columns))
         config = new_config(stored, seed, schema, _container(fit_data.template), data, target, layout.exclusive)
@@ -119,11 +125,13 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
 
 
 def _select_orders(config: Config, rows: Evidence, workers: Workers) -> list[list[int]]:
-    """Orderings of whole rows, selected by the first worker."""
+    """Orderings of half of the masks for whole rows, selected by the first worker."""
     found: list[list[int]] | None = None
     with workers.together():
         if workers.rank == 0:
-            found = select_orders(config.network().columns, rows, config.whole_row_masks, training_config(config))
+            count = config.whole_row_masks
+            # The other half are random: members of a mean should differ.
+            found = select_orders(config.network().columns, rows, -(-count // 2), training_config(config))
     selected: list[list[int]] = workers.exchange(found)[0]
     return selected
 
