@@ -126,8 +126,8 @@ NETWORK = {
     "resample": Parameter("choice", "What changes from mask to mask.", ("both", "ordering", "degrees", "neither")),
     "ordering": Parameter(
         "choice",
-        "Ordering m^0 of the first mask; selected: half of the masks for whole rows have the likeliest of many orderings; "
-        "auto: selected, or natural or random for tables of many columns.",
+        "Ordering m^0 of the first mask; selected: half of the masks for whole rows have the likeliest of many; auto: "
+        "selected, or natural or random for tables of many columns.",
         ("auto", "natural", "random", "selected"),
     ),
     "activation": Parameter("choice", "Activation g of hidden units.", ACTIVATIONS),
