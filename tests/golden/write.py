@@ -66,7 +66,8 @@ def main() -> None:
     small = {"max_epochs": 3, "evaluation_masks": 4, "random_state": 1}
     bits = BITS[:4].tolist()
     if FORMAT == 6:  # the widths of numbers are calibrated, and masks for whole rows have orderings and weights
-        write("weighted", MADE(hidden_sizes=(6,), **small), ANIMALS, ASKED, X_valid=ANIMALS[::2])
+        long = MADE(hidden_sizes=(6,), batch_size=2, **small | {"max_epochs": 40})
+        write("weighted", long, ANIMALS, ASKED, X_valid=ANIMALS[::2])
         return
     if FORMAT == 5:  # binary inputs have a mean of 0
         rare = (np.random.default_rng(2).random((80, 5)) < (0.05, 0.2, 0.5, 0.8, 0.97)).astype(float)

@@ -13,6 +13,7 @@ from made.training.orders import _search, _variant, select_orders
 from oracle import structured
 
 POSITIONS = 6
+LONG = {"hidden_sizes": (4,), "batch_size": 4, "max_epochs": 70, "pairs": 0.0}  # updates enough for a search
 
 
 def inversions(order: tuple[int, ...]) -> int:
@@ -53,12 +54,12 @@ def test_a_variant_is_a_permutation_of_its_parent() -> None:
 
 def test_fewer_orderings_than_are_wanted() -> None:
     rows = Evidence(torch.randint(2, (50, 2), generator=torch.Generator().manual_seed(0)).float())
-    found = select_orders(Columns([Binary()] * 2), rows, 8, TrainingConfig(segments=2))
+    found = select_orders(Columns([Binary()] * 2), rows, 8, TrainingConfig(segments=2, batch_size=10, max_epochs=200))
     assert sorted(found) == [[0, 1], [1, 0]]
 
 
 def test_a_model_keeps_its_orderings(tmp_path) -> None:
-    model = MADE(hidden_sizes=(8,), max_epochs=2, random_state=0).fit(structured(80))
+    model = MADE(**LONG, random_state=0).fit(structured(80))
     orders = model.model_.config.orders
     assert orders is not None
     assert len(orders) == 4
@@ -70,15 +71,21 @@ def test_a_model_keeps_its_orderings(tmp_path) -> None:
 
 def test_the_same_seed_gives_the_same_orderings() -> None:
     first, second, other = (
-        MADE(hidden_sizes=(8,), max_epochs=1, random_state=seed).fit(structured(80)).model_.config.orders
-        for seed in (0, 0, 1)
+        MADE(**LONG, random_state=seed).fit(structured(80)).model_.config.orders for seed in (0, 0, 1)
     )
     assert first == second != other
 
 
 def test_other_orderings_are_not_selected() -> None:
-    model = MADE(hidden_sizes=(8,), max_epochs=1, ordering="random", random_state=0).fit(structured(80))
+    model = MADE(**LONG, ordering="random", random_state=0).fit(structured(80))
     assert model.model_.config.orders is None
+
+
+@pytest.mark.parametrize("options", [{"max_epochs": 5}, {"max_seconds": 30.0}])
+def test_a_short_run_has_no_time_for_a_search(options) -> None:
+    model = MADE(**LONG | options, random_state=0).fit(structured(80))
+    assert model.model_.config.orders is None
+    assert model.model_.config.parameters["ordering"] == "selected"
 
 
 @pytest.mark.parametrize("options", [{"masks": 2}, {"whole_rows": 0.0}, {"segments": 1}])

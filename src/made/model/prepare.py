@@ -116,7 +116,7 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
         if before.finished and not (longer(config.parameters, before.config.parameters) and before.state is not None):
             return Run(None, config, fit_data, folder, replace(before, template=fit_data.template))
     check_memory(config, rows_in_memory=not fit_data.on_disk)
-    if before is None and config.parameters["ordering"] == "selected" and config.parameters["max_epochs"]:
+    if before is None and config.parameters["ordering"] == "selected":
         train = fit_data.encoded.train
         counted = train if often is None else _in_order(train, often.order(0, seed))
         config = config.with_orders(_select_orders(config, counted, workers))
@@ -124,16 +124,15 @@ def _run(fit_data: FitData, target: str | None, folder: Path | None, before: Mod
     return Run(trainer, config, fit_data, folder, before)
 
 
-def _select_orders(config: Config, rows: Evidence, workers: Workers) -> list[list[int]]:
-    """Orderings of half of the masks for whole rows, selected by the first worker."""
-    found: list[list[int]] | None = None
+def _select_orders(config: Config, rows: Evidence, workers: Workers) -> list[list[int]] | None:
+    """Orderings of half of the masks for whole rows, selected by the first worker; ``None`` in a short run."""
+    found: list[list[int]] = []
     with workers.together():
         if workers.rank == 0:
             count = config.whole_row_masks
             # The other half are random: members of a mean should differ.
             found = select_orders(config.network().columns, rows, -(-count // 2), training_config(config))
-    selected: list[list[int]] = workers.exchange(found)[0]
-    return selected
+    return workers.exchange(found)[0] or None
 
 
 def _in_order(rows: Evidence | None, order: NDArray[np.intp] | None) -> Any:

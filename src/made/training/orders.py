@@ -26,11 +26,13 @@ from made.queries.evidence import Evidence
 from made.queries.incremental import factors
 from made.streams import CANDIDATE, philox
 from made.training.config import TrainingConfig
-from made.training.order import some_rows
+from made.training.order import epoch_rows, some_rows
 from made.training.trainer import Trainer
 
 Order: TypeAlias = tuple[int, ...]
-UNITS, UPDATES, RATE = 64, 500, 0.004
+UNITS, RATE = 64, 0.004
+SHARE, FEWEST, UPDATES = 0.1, 100, 500  # updates of the small network: of all, at least, and at most
+SHORT = 60  # a run of fewer seconds has no time for it
 ROWS = 512  # by which orderings are scored
 PASSES, LEAST, MOST = 4096, 32, 256  # of all orderings together, each of which takes one for each position; orderings
 ROUNDS, PARENTS = 2, 8  # of variants of the best orderings, and how many these are
@@ -43,30 +45,35 @@ def select_orders(columns: Columns, rows: Evidence, count: int, config: Training
         columns: the columns.
         rows: the training rows.
         count: the number of orderings to select.
-        config: the training configuration, of which the small network takes the batches, the decay and the seed.
+        config: the training configuration, of which the small network takes the batches, the decay and the seed. A
+            short run has no time for a search: there is no ordering then.
 
     Example:
-        The second column is the first one, and noise. Of two numbers, the more exact one should come last.
+        The second column follows from the first one, and is easier to learn after it.
 
         >>> first = torch.arange(200.0).remainder(7)
         >>> rows = Evidence(torch.stack([first, first.remainder(2)], dim=1))
         >>> from made.columns.discrete import Binary, Categorical
-        >>> select_orders(Columns([Categorical(7), Binary()]), rows, 2, TrainingConfig(segments=2))
+        >>> columns, config = Columns([Categorical(7), Binary()]), TrainingConfig(batch_size=20, max_epochs=200)
+        >>> select_orders(columns, rows, 2, config)
         [[0, 1], [1, 0]]
     """
-    network = _small_network(columns, rows, config)
+    updates = min(int(SHARE * config.count_updates(epoch_rows(len(rows)))), UPDATES)
+    if updates < FEWEST or (config.max_seconds is not None and config.max_seconds < SHORT):
+        return []
+    network = _small_network(columns, rows, updates, config)
     log_p = partial(_log_likelihoods, network, rows[some_rows(len(rows), ROWS)])
     with single_thread():
         found = _search(log_p, network.connectivities.positions, count, config.seed)
     return [list(order) for order in found]
 
 
-def _small_network(columns: Columns, rows: Evidence, config: TrainingConfig) -> Network:
+def _small_network(columns: Columns, rows: Evidence, updates: int, config: TrainingConfig) -> Network:
     family = Connectivities(
         len(columns), (UNITS,), masks=None, ordering="random", groups=columns.groups, seed=config.seed
     )
     network = Network(columns, family, direct=True, initialization="zero-output").to(rows.values)
-    some = rows[some_rows(len(rows), UPDATES * config.batch_size)]
+    some = rows[some_rows(len(rows), updates * config.batch_size)]
     network.start_independent(some.values, some.observed)
     short = TrainingConfig(
         learning_rate=RATE,
@@ -74,7 +81,7 @@ def _small_network(columns: Columns, rows: Evidence, config: TrainingConfig) -> 
         clip=1.0,
         weight_decay=config.weight_decay,
         batch_size=config.batch_size,
-        max_epochs=math.ceil(UPDATES * config.batch_size / len(some)),
+        max_epochs=math.ceil(updates * config.batch_size / len(some)),
         segments=family.positions,
         nearly_complete=config.nearly_complete,
         number_weight=config.number_weight,
