@@ -24,6 +24,7 @@ CALIBRATION, WEIGHTS, MISSING = 9, 10, 11  # calibration, the rounding of row we
 SAMPLE = 12  # the rows of a long table that a schema is inferred from
 SPREAD = 13  # the rows that stand for all of a long table
 CANDIDATE = 14  # orderings of which some are selected
+BY_COLUMN = 15  # orderings of an estimate by validation rows
 
 
 def philox(seed: int, stream: int, number: int = 0, part: int = 0) -> np.random.Philox:

@@ -197,7 +197,8 @@ def test_surprise_is_the_mean_over_masks_of_each_factor(binary) -> None:
     assert np.isnan(surprise[1, 1])
     network = binary.model_.network
     each = [-log_prob(Ensemble(network, [number], segments=4), rows).numpy() for number in range(4)]
-    assert np.nansum(surprise, axis=1) == pytest.approx(np.mean(each, axis=0))
+    mean = np.average(each, axis=0, weights=network.connectivities.weights)
+    assert np.nansum(surprise, axis=1) == pytest.approx(mean)
     assert (np.nansum(surprise, axis=1) >= -binary.score_samples(rows) - 1e-12).all()
 
 

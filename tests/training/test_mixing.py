@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
 
-from made import MADE, Connectivities, Ensemble, Network, sample
+from made import MADE, Columns, Connectivities, Ensemble, Network, sample
 from made.queries.conditional import predict
 from made.queries.evidence import Evidence
+from made.queries.incremental import factors
 from made.queries.likelihood import log_prob
-from made.training.mixing import LEAST, PRIOR, mixture_weights, weigh_masks
+from made.training.mixing import LEAST, PRIOR, better_by_column, mixture_weights, weigh_masks
 from oracle import randomize, structured
 
 COLUMNS, WEIGHTS = 4, (0.7, 0.0, 0.3)
@@ -98,3 +102,52 @@ def test_a_folder_keeps_the_weights(tmp_path) -> None:
     again = MADE.load(tmp_path / "model")
     assert again.model_.network.connectivities.weights == weights
     np.testing.assert_array_equal(again.score_samples(structured(50)), model.score_samples(structured(50)))
+
+
+def test_rows_that_are_drawn_by_column_are_from_the_mean_over_all_orderings() -> None:
+    """Frequencies of all worlds against the exact mean over the 24 orderings."""
+    network = weighted()
+    ensemble = Ensemble(network, 3, segments=COLUMNS, by_column=True)
+    drawn = sample(ensemble, 40_000, generator=0)
+    counts = torch.bincount((drawn.long() * 2 ** torch.arange(COLUMNS - 1, -1, -1)).sum(dim=1), minlength=16)
+    orders = list(permutations(range(COLUMNS)))
+    each = [sum(factor for _, factor in factors(network, Evidence(WORLDS), order)).exp() for order in orders]
+    expected = torch.stack(each).mean(dim=0)
+    assert (counts / 40_000 - expected).abs().max() < 4 * (expected.max() / 40_000) ** 0.5
+    assert (expected - log_prob(ensemble, WORLDS).exp()).abs().max() > 0.05  # it is not the distribution of the masks
+
+
+def test_rows_with_known_values_are_drawn_as_without_it() -> None:
+    network, known = weighted(), [[1.0, torch.nan, 0.0, torch.nan]] * 50
+    drawn = [
+        sample(Ensemble(network, 3, segments=COLUMNS, by_column=flag), known=known, generator=3)
+        for flag in (False, True)
+    ]
+    assert torch.equal(*drawn)
+
+
+def test_groups_stay_together_when_rows_are_drawn_by_column() -> None:
+    columns = Columns.binary(COLUMNS, signed=True).exclusive((3, 1), 100)
+    network = randomize(Network(columns, Connectivities(COLUMNS, (8,), masks=None, groups=(3, 1))), scale=1.0).eval()
+    drawn = sample(Ensemble(network, 2, segments=2, by_column=True), 500, generator=0)
+    assert (drawn[:, :3].sum(dim=1) <= 1).double().mean() > 0.95
+
+
+def test_only_wanted_columns_are_drawn_by_column() -> None:
+    ensemble = Ensemble(weighted(), 3, segments=COLUMNS, by_column=True)
+    drawn = sample(ensemble, 5, generator=0, wanted=np.array([True, False, True, True]))
+    assert drawn.isnan().any(dim=0).tolist() == [False, True, False, False]
+
+
+def test_the_likelier_way_to_draw_is_chosen() -> None:
+    """Rows from one mask are likelier under the masks, rows from all orderings a column at a time."""
+    network = weighted((0.0, 0.0, 1.0))
+    ensemble = Ensemble(network, 3, segments=COLUMNS)
+    for by_column in (False, True):
+        rows = sample(replace(ensemble, by_column=by_column), 2000, generator=0).double()
+        assert better_by_column(network, Evidence(rows), seed=0) is by_column
+
+
+def test_networks_of_fixed_orderings_draw_under_their_masks() -> None:
+    with pytest.raises(ValueError, match="'by_column' needs"):
+        Ensemble(Network(3, Connectivities(3, (4,))), by_column=True)

@@ -55,6 +55,7 @@ class Config:
     scores: dict[str, float | int | None] = field(default_factory=dict)
     exclusive: dict[str, Any] | None = None  # sizes of groups of columns, and rows, of :meth:`Columns.exclusive`
     mask_weights: list[float] | None = None  # of the masks for whole rows (:mod:`made.training.mixing`)
+    by_column: bool | None = None  # whether new rows are drawn a column at a time
     orders: list[list[int]] | None = None  # selected orderings of whole rows (:mod:`made.training.orders`)
     view: dict[str, Any] | None = None  # of :class:`made.model.view.View`: the codes that are given, and the columns
 
@@ -69,7 +70,7 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object that :meth:`from_json` reads."""
-        optional = ("exclusive", "mask_weights", "orders", "view")
+        optional = ("by_column", "exclusive", "mask_weights", "orders", "view")
         return {name: value for name, value in asdict(self).items() if name not in optional or value is not None}
 
     @cached_property
@@ -137,6 +138,7 @@ class Config:
             network,
             number_of_masks(network.connectivities, self.parameters["evaluation_masks"]),
             number_of_segments(network.connectivities, self.parameters["segments"]),
+            bool(self.by_column),
         )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -159,7 +161,8 @@ class Config:
             "seconds": round(trainer.state.seconds, 3),
         }
         weights = trainer.network.connectivities.weights
-        return replace(self, scores=scores, mask_weights=list(weights) if weights else None)
+        shares = list(weights) if weights else None
+        return replace(self, scores=scores, mask_weights=shares, by_column=trainer.by_column or None)
 
 
 def _is_text(value: Any) -> bool:
@@ -215,6 +218,7 @@ ENTRIES: Entries = {
         "an object of numbers and nulls",
     ),
     "exclusive": (_is_exclusive, "an object with the sizes of groups, and a number of rows"),
+    "by_column": (lambda value: isinstance(value, bool), "true or false"),
     "mask_weights": (
         lambda value: isinstance(value, list) and all(isinstance(each, float) and 0 <= each <= 1 for each in value),
         "a list of shares",

@@ -137,7 +137,7 @@ class Model(RowCodec):
 
     def with_ensemble(self, masks: int | Sequence[int] | None, segments: int) -> Model:
         """The same model, answering with another number of masks and segments."""
-        return replace(self, ensemble=Ensemble(self.network, masks, segments))
+        return replace(self, ensemble=replace(self.ensemble, masks=masks, segments=segments))
 
     @property
     def in_double(self) -> Model:

@@ -77,6 +77,7 @@ def updated(
     trainer.run()
     nll = trainer.choose()
     network.eval()
+    config = config.with_scores(trainer, nll)
     ensemble = config.ensemble(network)
     if apart.any():
         nll = _choose_share(model, ensemble, rows[apart], counts[apart])

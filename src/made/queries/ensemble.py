@@ -22,6 +22,8 @@ class Ensemble:
             list is averaged in full by default.
         segments: the number of segments that an any-order model cuts an ordering into (see
             :mod:`made.queries.schedule`). 1, the default, is MADE; as many as there are columns is EoNADE.
+        by_column: whether new rows are drawn a column at a time, each in an ordering of its own, instead of under the
+            masks for whole rows.
 
     Attributes:
         schedule: the passes of every query.
@@ -35,12 +37,15 @@ class Ensemble:
     network: Network
     masks: int | Sequence[int] | None = None
     segments: int = 1
+    by_column: bool = False
     schedule: PassSchedule = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         family, segments = self.network.connectivities, check_integer("segments", self.segments, 1)
         if segments > 1 and not family.any_order:
             raise ValueError("'segments' above 1 needs a network of unlimited masks with resampled orderings.")
+        if self.by_column and not (family.any_order and self.network.depth):
+            raise ValueError("'by_column' needs hidden layers, and unlimited masks with resampled orderings.")
         object.__setattr__(self, "schedule", PassSchedule(family, family.numbers(self.masks), segments))
 
     @property

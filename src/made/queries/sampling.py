@@ -18,6 +18,7 @@ from made.columns.group import Rows
 from made.errors import QuestionError
 from made.hints import argument
 from made.network.layout import SortedLayout
+from made.network.masked import Network
 from made.queries import incremental
 from made.queries.ancestral import ancestral
 from made.queries.ensemble import Ensemble
@@ -93,17 +94,36 @@ def sample(
             pick = torch.rand(len(rows), generator=generator, dtype=like.dtype, device=like.device)
             chosen = _choose_masks(ensemble, rows, pick, batch_size)
         noise = uniform(len(rows), width, like=like, generator=generator)
-        filled = complete(
-            ensemble,
-            rows,
-            chosen,
-            None if most_likely else noise,
-            asked_last=asked_last,
-            batch_size=batch_size,
-            temperature=temperature,
-            wanted=wanted,
-        )
+        new = rows.isnan().all(dim=1) & (ensemble.by_column and numbers is None)
+        filled = rows.clone()
+        if new.any():
+            positions = _random_positions(network, len(rows), generator).to(rows.device)
+            left_out = torch.zeros(width, dtype=torch.bool) if wanted is None else ~torch.from_numpy(wanted)
+            positions[:, left_out] = width
+            size = max(batch_size, incremental.rows_at_a_time(network))
+            for index in new.nonzero().squeeze(1).split(size):
+                drawn = incremental.complete(network, rows[index], positions[index], noise[index], temperature)
+                filled[index] = drawn.masked_fill(left_out.to(rows.device), torch.nan)
+        if not new.all():
+            filled[~new] = complete(
+                ensemble,
+                rows[~new],
+                chosen[~new.cpu()],
+                None if most_likely else noise[~new],
+                asked_last=asked_last,
+                batch_size=batch_size,
+                temperature=temperature,
+                wanted=wanted,
+            )
         return network.columns.outer(filled)
+
+
+def _random_positions(network: Network, rows: int, generator: torch.Generator | None) -> Tensor:
+    """A random ordering for each row, in which the columns of a group are neighbours: the position of each column."""
+    groups = network.columns.groups or (1,) * len(network.columns)
+    keys = torch.rand(rows, len(groups), generator=generator, device=network.c.device)
+    order = keys.repeat_interleave(torch.tensor(groups, device=keys.device), dim=1).argsort(dim=1, stable=True)
+    return order.argsort(dim=1).to(torch.int32)
 
 
 def check_temperature(temperature: float) -> None:

@@ -27,7 +27,7 @@ from made.queries.evidence import Evidence
 from made.training.calibrate import calibrate
 from made.training.config import TrainingConfig, learning_rate_at, make_optimizer
 from made.training.decay import EPOCHS, AdaptiveDecay
-from made.training.mixing import weigh_masks
+from made.training.mixing import better_by_column, weigh_masks
 from made.training.objective import Objective, Questions
 from made.training.order import epoch_rows, row_order
 from made.training.signals import signals
@@ -203,6 +203,9 @@ class Trainer:
             self.workers.copy_first(weights)
             if weights.any():
                 self.network.connectivities = dataclasses.replace(family, weights=tuple(weights.tolist()))
+            if family.orders and self.workers.rank == 0:
+                self.by_column = better_by_column(self.network, self.valid, self.config.seed)
+            self.by_column = bool(self.workers.of_first(self.by_column))
             return self._validate(self.config.evaluation_masks)
 
     def _choose(self) -> float:
@@ -220,6 +223,7 @@ class Trainer:
         return scores[self.chosen]
 
     chosen = 0
+    by_column = False  # whether new rows should be drawn a column at a time
 
     @property
     def best_epoch(self) -> int | None:
