@@ -43,6 +43,7 @@ from fuzz_files import (
     words,
 )
 from made import MADE
+from made.model.manifest import FORMAT
 
 __all__ = ["LIMIT", "MOST_SECONDS", "TARGETS", "Target", "bounded"]
 
@@ -126,7 +127,7 @@ def manifest(files: dict[str, bytes], finished: bool = True) -> bytes:
     facts = {
         name: {"bytes": len(files[name]), "sha256": hashlib.sha256(files[name]).hexdigest()} for name in sorted(files)
     }
-    body = {"format": 1, "finished": finished, "files": facts}
+    body = {"format": FORMAT, "finished": finished, "files": facts}
     digest = hashlib.sha256(json.dumps(body).encode()).hexdigest()
     return (json.dumps(body | {"sha256": digest}, indent=2) + "\n").encode()
 

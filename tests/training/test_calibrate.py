@@ -82,14 +82,14 @@ def test_intervals_get_as_wide_as_the_rows_are() -> None:
     rows = torch.from_numpy(np.random.default_rng(0).normal(size=(2000, 2))).float()
     with torch.no_grad():
         network.V.zero_()
-        network.c -= 2 * network.log_widths  # narrow peaks
+        network.c -= 2 * network.columns.log_widths  # narrow peaks
     calibrate(network, Evidence(rows), TrainingConfig(segments=2))
     _, shift = adjustments(network.calibration, torch.tensor([1, 1]), columns=2)
     np.testing.assert_allclose(shift.numpy(), 2, atol=0.7)
     x, given = network.columns.encode(rows[:1]), torch.tensor([[True, False]])
     units, unconditional = dense_outputs(network, x, given), dense_outputs(network, x * 0, ~given & given)
     changed = (units - unconditional).abs().squeeze(1)[network.columns[0].outputs :]
-    assert (changed > 1).tolist() == (network.log_widths[: network.columns[0].outputs] > 0).tolist()
+    assert (changed > 1).tolist() == (network.columns.log_widths[: network.columns[0].outputs] > 0).tolist()
 
 
 def test_a_network_in_training_is_not_calibrated() -> None:

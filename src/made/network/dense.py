@@ -55,4 +55,4 @@ def dense_outputs(
         return y
     of_columns = adjustments(calibration.unsqueeze(2), given.sum(dim=1), len(network.columns))
     scale, shift = (network.columns.per_output(each) for each in of_columns)
-    return calibrated(y, c, scale, shift, network.log_widths.unsqueeze(1))
+    return calibrated(y, c, scale, shift, network.columns.log_widths.to(c).unsqueeze(1))

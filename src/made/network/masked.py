@@ -69,8 +69,7 @@ class Network(nn.Module):
         input_dropout: the probability of dropping an input unit in training; its column is still predicted.
         initialization: ``"glorot"``, ``"orthogonal"``, or ``"zero-output"``: glorot, but V starts at zero like A and U,
             so that outputs start at their biases.
-        calibrate: whether output units are scaled by :attr:`calibration` (:mod:`made.network.calibration`), unless the
-            network is in training mode. Only an any-order network can be.
+        calibrate: whether :attr:`calibration` adjusts output units, except in training; for any-order networks only.
         seed: the seed of the initial weights. Default: the seed of the connectivities.
 
     Example:
@@ -323,22 +322,17 @@ class Network(nn.Module):
 
     @property
     def current_calibration(self) -> Tensor | None:
-        """The calibration, if it scales anything and the network is not in training mode."""
-        calibration = None if self.training else self.calibration
-        return calibration if calibration is not None and bool(calibration.any()) else None
+        """The calibration, if it adjusts anything and the network is not in training mode."""
+        return None if self.training or self.calibration is None or not self.calibration.any() else self.calibration
 
     def rescaled(self, layout: Layout, y: Tensor, seen: Tensor) -> Tensor:
         """Output units of a pass, (outputs, rows), calibrated by how many columns are seen, (columns, rows or 1)."""
         assert self.calibration is not None
         of_columns = adjustments(layout.arrange(self.calibration).unsqueeze(2), seen, len(self.columns))
-        c, log_widths = (layout.sort(self.depth + 1, each).unsqueeze(1) for each in (self.c, self.log_widths))
+        units = self.c, self.columns.log_widths.to(self.c)
+        c, log_widths = (layout.sort(self.depth + 1, each).unsqueeze(1) for each in units)
         scale, shift = (layout.columns.per_output(each) for each in of_columns)
         return calibrated(y, c, scale, shift, log_widths)
-
-    @property
-    def log_widths(self) -> Tensor:
-        """1 for each output unit that is the logarithm of a width, 0 for all others. Shape: (outputs)."""
-        return self.columns.log_widths.to(self.c)
 
     def count_seen(self, layout: Layout, seen: Tensor, given: Tensor | None) -> Tensor:
         """How many columns each column sees in a pass: the given ones, and those observed before it."""

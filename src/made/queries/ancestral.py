@@ -74,7 +74,8 @@ def ancestral(
     calibration = network.current_calibration
     calibration = None if calibration is None else layout.arrange(calibration)
     biases, log_widths = (
-        layout.sort(last, each).split_with_sizes(counts[last]) for each in (network.c, network.log_widths)
+        layout.sort(last, each).split_with_sizes(counts[last])
+        for each in (network.c, network.columns.log_widths.to(network.c))
     )
 
     def choose(outputs: Tensor, d: int) -> Tensor:

@@ -72,7 +72,9 @@ class IncrementalPass:
             return outputs
         seen = self.seen if rows is None else self.seen.index_select(0, rows)
         scale, shift = adjustments(calibration[:, list(columns)], seen.unsqueeze(1), len(network.columns))
-        c, log_widths = (each[own].reshape(len(columns), -1) for each in (network.c, network.log_widths))
+        c, log_widths = (
+            each[own].reshape(len(columns), -1) for each in (network.c, network.columns.log_widths.to(network.c))
+        )
         return calibrated(outputs, c, scale.unsqueeze(2), shift.unsqueeze(2), log_widths)
 
     def see(self, columns: Sequence[int], which: Tensor, values: Tensor, rows: Tensor) -> None:

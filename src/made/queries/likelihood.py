@@ -214,7 +214,9 @@ def log_prob(
                 part = part.prepared(network) if stored else part
                 (mean,) = _log_means(network, part, members, [None], batch_size)
                 answer[group.rows[block]] = mean.to(answer.dtype)
-        return answer
+        if evidence.observed is None and evidence.given is None:
+            return answer
+        return answer.masked_fill(~evidence.asked.any(dim=1), 0)  # exactly, though weights hardly sum to one
 
 
 def _prefix_log_prob(ensemble: Ensemble, evidence: Evidence, batch_size: int) -> Tensor:

@@ -37,6 +37,7 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
     network.eval()
     network.calibration.zero_()
     columns, c = network.columns, network.c.detach()
+    log_widths = columns.log_widths.to(c)
     with torch.no_grad():
         answers = [each for each in _answers(network, valid, config) if each[1].asked.any()]
         if not answers:
@@ -56,7 +57,7 @@ def calibrate(network: Network, valid: Evidence, config: TrainingConfig) -> None
         found = torch.from_numpy(parameters).to(c).view(shape).requires_grad_()
         of_columns = adjustments(found.unsqueeze(2), seen.t(), len(columns))
         scale, shift = (columns.per_output(each).t() for each in of_columns)
-        y = columns.coupled(calibrated(units, c, scale, shift, network.log_widths), values, observed, given)
+        y = columns.coupled(calibrated(units, c, scale, shift, log_widths), values, observed, given)
         log_prob = columns.log_prob(y, values, targets)
         total = found.square().sum() / 2 - (log_prob * weights).sum()
         (gradient,) = torch.autograd.grad(total, found)
