@@ -90,7 +90,8 @@ class MADE(Queries, KeptNamesMixin, TransformerMixin, DensityMixin, BaseEstimato
         validation_fraction: share of rows for validation, up to 65,536 of them, if ``fit`` gets no ``X_valid``; 0 for
             none.
         validation_masks: maximum number of masks to average after each epoch.
-        evaluation_masks: number of masks that a query averages if masks are unlimited; samples are from the same masks.
+        evaluation_masks: number of masks that a query averages if masks are unlimited; samples are from the same masks,
+            or, where validation rows are likelier so, drawn a column at a time.
         columns: kinds of the columns: ``"auto"``, or for each column, or for some by name, ``"binary"``,
             ``"categorical"``, ``"ordinal"``, ``"numeric"``, ``"real"``, ``"drop"``, a list of values in order, or a
             :class:`made.Column`.

@@ -22,6 +22,7 @@ from made.columns.base import Column
 from made.network.calibration import adjustments, calibrated
 from made.network.masked import ACTIVATIONS, Network
 from made.queries.evidence import Evidence
+from made.queries.random import double
 
 
 def rows_at_a_time(network: Network) -> int:
@@ -160,6 +161,13 @@ def factors(network: Network, evidence: Evidence, order: Sequence[int]) -> Itera
             seen = asked[:, d].nonzero().squeeze(1)
             if len(seen):
                 state.see([d], torch.zeros_like(seen), evidence.values[seen, d], seen)
+
+
+def log_prob_in_order(network: Network, evidence: Evidence, order: Sequence[int]) -> Tensor:
+    """log p of each row in one ordering of the positions, columns or groups of them, in double precision. (rows)"""
+    starts = np.cumsum([0, *(network.columns.groups or (1,) * len(network.columns))])
+    found = [factor for _, factor in factors(network, evidence, starts[list(order)].tolist())]
+    return torch.stack(found).sum(dim=0, dtype=double(evidence.values))
 
 
 def _part(table: Tensor, rows: Tensor | None, columns: Sequence[int]) -> Tensor:

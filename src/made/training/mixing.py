@@ -16,14 +16,14 @@ from made.network.masked import Network
 from made.network.threads import single_thread
 from made.queries.ensemble import Ensemble
 from made.queries.evidence import Evidence
-from made.queries.incremental import factors
+from made.queries.incremental import log_prob_in_order
 from made.queries.likelihood import log_prob
 from made.streams import BY_COLUMN, philox
 
 PRIOR = 1.0  # rows of each mask
 STEPS = 100
-ROWS, ORDERS = 256, 24  # by which means over orderings are compared with masks
 LEAST = 0.01  # a mask of less weight is left out: it takes as long as any other
+ROWS, ORDERS = 256, 24  # by which the mean over orderings is compared with the masks
 
 
 def weigh_masks(network: Network, valid: Evidence) -> tuple[float, ...]:
@@ -34,7 +34,7 @@ def weigh_masks(network: Network, valid: Evidence) -> tuple[float, ...]:
         valid = valid[valid.is_observed.all(dim=1)]
     if count < 2 or not len(valid):
         return ()
-    found = [log_prob(Ensemble(network, [number]), valid).double() for number in range(count)]
+    found = [log_prob(Ensemble(network, [number]), valid).cpu().double() for number in range(count)]
     weights = mixture_weights(torch.stack(found))
     weights = weights.where(weights >= LEAST, 0)
     return tuple((weights / weights.sum()).tolist())
@@ -50,13 +50,12 @@ def better_by_column(network: Network, valid: Evidence, seed: int) -> bool:
     if not len(valid):
         return False
     random = np.random.Generator(philox(seed, BY_COLUMN))
-    starts = np.cumsum([0, *(family.groups or (1,) * family.columns)])
-    orders = [starts[random.permutation(family.positions)].tolist() for _ in range(ORDERS)]
+    orders = [random.permutation(family.positions).tolist() for _ in range(ORDERS)]
     with single_thread():
-        found = [torch.stack([each.double() for _, each in factors(network, valid, order)]).sum(0) for order in orders]
+        found = [log_prob_in_order(network, valid, order) for order in orders]
     masks = log_prob(Ensemble(network, family.whole_rows), valid)
     by_column = torch.stack(found).logsumexp(dim=0).mean().item() - math.log(ORDERS)
-    return by_column > masks.double().mean().item()
+    return by_column > masks.mean().item()
 
 
 def mixture_weights(log_p: Tensor) -> Tensor:

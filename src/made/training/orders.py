@@ -1,9 +1,9 @@
 """Select the orderings in which whole rows are predicted.
 
-The chain rule holds in every ordering, but a network learns some better than others. A number that nearly follows from
-categories gains more likelihood, with all of these before it, than the categories do after it. So many random orderings
-are scored by a small network that is trained for a short time on random parts of rows, and the likeliest are selected:
-what it finds likely, the large one does, too.
+The chain rule holds in every ordering, but a network learns some better than others: a number that nearly follows from
+several categories is easier to predict after them than they are after the number. So a small network is trained for a
+short time on random parts of rows, many orderings are scored with it, and likely ones are selected. The large network
+finds these likely, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
@@ -23,7 +22,7 @@ from made.network.connectivity import Connectivities
 from made.network.masked import Network
 from made.network.threads import single_thread
 from made.queries.evidence import Evidence
-from made.queries.incremental import factors
+from made.queries.incremental import log_prob_in_order
 from made.streams import CANDIDATE, philox
 from made.training.config import TrainingConfig
 from made.training.order import epoch_rows, some_rows
@@ -34,7 +33,8 @@ UNITS, RATE = 64, 0.004
 SHARE, FEWEST, UPDATES = 0.1, 100, 500  # updates of the small network: of all, at least, and at most
 SHORT = 60  # a run of fewer seconds has no time for it
 ROWS = 512  # by which orderings are scored
-PASSES, LEAST, MOST = 4096, 32, 256  # of all orderings together, each of which takes one for each position; orderings
+PASSES = 4096  # for all candidates together, each of which takes a pass for each position
+LEAST, MOST = 32, 256  # candidates
 ROUNDS, PARENTS = 2, 8  # of variants of the best orderings, and how many these are
 
 
@@ -62,7 +62,7 @@ def select_orders(columns: Columns, rows: Evidence, count: int, config: Training
     if updates < FEWEST or (config.max_seconds is not None and config.max_seconds < SHORT):
         return []
     network = _small_network(columns, rows, updates, config)
-    log_p = partial(_log_likelihoods, network, rows[some_rows(len(rows), ROWS)])
+    log_p = partial(log_prob_in_order, network, rows[some_rows(len(rows), ROWS)])
     with single_thread():
         found = _search(log_p, network.connectivities.positions, count, config.seed)
     return [list(order) for order in found]
@@ -133,11 +133,3 @@ def _variant(order: list[int], random: np.random.Generator) -> Order:
     for _ in range(random.integers(1, 4)):
         order.insert(random.integers(len(order)), order.pop(random.integers(len(order))))
     return tuple(order)
-
-
-def _log_likelihoods(network: Network, rows: Evidence, order: Order) -> Tensor:
-    """log p of each row, a column or a group at a time, in double precision. Shape: (rows)."""
-    groups = network.columns.groups
-    starts = range(len(order)) if groups is None else [0, *accumulate(groups)]
-    found = factors(network, rows, [starts[position] for position in order])
-    return torch.stack([factor.double() for _, factor in found]).sum(dim=0)

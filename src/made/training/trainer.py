@@ -194,7 +194,7 @@ class Trainer:
             if self.network.calibration is None or self.valid is None or not len(self.valid) or not self.best:
                 return nll
             family = self.network.connectivities
-            weights = self.network.calibration.new_zeros(family.whole_rows, dtype=torch.float64)
+            weights = torch.zeros(family.whole_rows, dtype=torch.float64)
             if self.workers.rank == 0:
                 calibrate(self.network, self.valid, self.config)
                 found = weigh_masks(self.network, self.valid)
