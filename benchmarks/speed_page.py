@@ -38,8 +38,8 @@ ANSWERS = """## Asking a model
 `python -m benchmarks.answers`; the numbers are in `results/answers.json`. The time of a query about up to 1,000 rows
 of a frame, from the frame to the answer, as a multiple of a forward pass of the plain MLP over as many rows, with one
 thread. A fifth of the entries of the rows to impute is missing. The target for `score_samples` is 30 passes, and for
-`predict` and `predict_quantiles` 50 ms for 1,000 rows. Models of such short runs draw samples under masks. Models that draw a
-column at a time ([models.md](models.md#whole-rows)) take longer: 1.2 times on credit_data, 1.4 times on wa_churn.
+`predict` and `predict_quantiles` 50 ms for 1,000 rows. Models of such short runs draw samples under masks; those that
+draw a column at a time ([models.md](models.md#whole-rows)) take 1.2 (credit_data) to 1.4 times (wa_churn) as long.
 
 | table | query | forward passes | ms | rows per second |
 |---|---|---:|---:|---:|"""
